@@ -1,6 +1,14 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { Refused } from './exactly-once.batch.ts';
+import { type Certificate, checkAgain, sentenceOf } from './exactly-once.certificate.ts';
+import { Unreachable } from './exactly-once.client.ts';
+import { NoHistory } from './exactly-once.history.ts';
+import { Interrupted, runExactlyOnce } from './exactly-once.ts';
 import { misbehave, type Verdict } from './misbehave.ts';
+import type { Variant } from './probe.ts';
 import { type Report, type Result, RULES, runConformance, Unready } from './run.ts';
 
 /** The command line of the kit. */
@@ -8,7 +16,9 @@ import { type Report, type Result, RULES, runConformance, Unready } from './run.
 const FAILED = 1;
 const WRONG_USAGE = 2;
 
-const USAGE = `Usage: scrip-conformance --base-url URL [options]
+const USAGE = `Usage: scrip-conformance --url URL [options]
+       scrip-conformance --exactly-once --url URL [--minutes NUMBER] [--restart COMMAND] [options]
+       scrip-conformance --check FILE
        scrip-conformance --misbehave [--port PORT] [--calls NUMBER] [--seed NUMBER] [--json]
 
 Checks a server of the voucher interface against its rules, with a test merchant.
@@ -18,30 +28,44 @@ for tests only. The merchant needs a float of at least 20,000, and the permissio
 the rules about updates. A run makes some 20 wrong guesses, of which a service allows a limited number a
 day: after two runs in a day, use another merchant. The report holds no code, PIN or secret.
 
+With --exactly-once it sends calls for some minutes: copies and rivals at the same time, connections cut
+before and after the effect, wrong PINs, restarts. It writes history.ndjson, with every call and answer, and
+certificate.json: whether every effect happened exactly once. Nobody else may use the merchant meanwhile. A
+batch costs 60 of its float, and a run of ten minutes generates some 10,000. --check checks such files again.
+
 With --misbehave it serves tasks instead, to a client in any language that is to be checked: redemptions and
 undoings, whose requests it cuts, delays, duplicates and answers wrongly. It ends when the client has reported
 its outcomes, and prints how many payments were doubled, unknown or wrong.
 
 Options:
-  --base-url URL    the server, such as https://vouchers.example.com (or SCRIP_BASE_URL)
+  --url URL         the server, such as https://vouchers.example.com (or SCRIP_BASE_URL)
+  --key ID          the id of the test merchant's API key (or SCRIP_KEY_ID); also ID:SECRET, which other users
+                    of the machine can see
   --variant VALUE   a, b or both (default: both)
   --product CODE    the product that variant A orders (default: DEFAULT)
   --only RULE,...   check these rules only
   --list            list the rules, and check nothing
+  --exactly-once    write a history and a certificate
+  --minutes NUMBER  how long that run sends calls (default: 10)
+  --callers NUMBER  how many batches it uses at the same time (default: 8)
+  --restart COMMAND restarts the server; run six times, by a shell
+  --drain           at the end, spend the rest of the float, and check that no more is spent than there is
+  --out FOLDER      where it writes the two files (default: the current folder)
+  --check FILE      check a history again, and the certificate beside it
   --misbehave       check a client, with a server that misbehaves
   --port PORT       where that server listens (default: a free port)
   --calls NUMBER    how many tasks it gives (default: 10000)
-  --seed NUMBER     what its faults depend on (default: 1)
+  --seed NUMBER     what calls and faults depend on (default: 1)
   --json            print one JSON document on stdout
   --version         print the version
   --help            print this help
 
 Environment:
-  SCRIP_KEY_ID      the id of the test merchant's API key
-  SCRIP_SECRET      its secret
+  SCRIP_SECRET      the secret of the key
 
 Exit status: 0 every rule holds, 1 a rule is broken or nothing could be checked, 2 wrong usage. With
---misbehave: 0 nothing was doubled, unknown or wrong, else 1.
+--exactly-once and --check: 0 every effect happened exactly once, else 1. With --misbehave: 0 nothing was
+doubled, unknown or wrong, else 1.
 `;
 
 class UsageError extends Error {}
@@ -50,11 +74,19 @@ function readArguments() {
   try {
     return parseArgs({
       options: {
-        'base-url': { type: 'string' },
+        url: { type: 'string' },
+        key: { type: 'string' },
         variant: { type: 'string', default: 'both' },
         product: { type: 'string', default: 'DEFAULT' },
         only: { type: 'string', default: '' },
         list: { type: 'boolean', default: false },
+        'exactly-once': { type: 'boolean', default: false },
+        minutes: { type: 'string', default: '10' },
+        callers: { type: 'string', default: '8' },
+        restart: { type: 'string' },
+        drain: { type: 'boolean', default: false },
+        out: { type: 'string', default: '.' },
+        check: { type: 'string' },
         misbehave: { type: 'boolean', default: false },
         port: { type: 'string', default: '0' },
         calls: { type: 'string', default: '10000' },
@@ -73,21 +105,17 @@ function readArguments() {
 async function main(): Promise<number> {
   const values = readArguments();
   if (values.help) return print(USAGE);
-  if (values.version) {
-    const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-    return print(`${(JSON.parse(text) as { version: string }).version}\n`);
-  }
+  if (values.version) return print(`${version()}\n`);
   if (values.misbehave) return checkClient(values);
+  if (values.check !== undefined) return printCertificate(await checkAgain(values.check), values.json);
+  if (values['exactly-once']) return certifyServer(values);
   if (values.list) return print(values.json ? toJson(listRules()) : listRules().map(ruleLine).join(''));
   const only = values.only.split(',').filter((id) => id !== '');
   if (only.some((id) => !RULES.some((rule) => rule.id === id)))
     throw new UsageError('--only: no such rule (see --list)');
-  const { variant } = values;
-  if (variant !== 'a' && variant !== 'b' && variant !== 'both')
-    throw new UsageError('--variant takes a, b or both');
   const report = await runConformance({
-    ...readAccess(values['base-url']),
-    variants: variant === 'both' ? ['a', 'b'] : [variant],
+    ...readAccess(values),
+    variants: readVariants(values),
     product: values.product,
     only,
     onRule: showProgress,
@@ -98,12 +126,63 @@ async function main(): Promise<number> {
   return report.failed > 0 || report.passed === 0 ? FAILED : 0;
 }
 
+function version(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { version: string }).version;
+}
+
+type Values = ReturnType<typeof readArguments>;
+
+function readVariants({ variant }: Values): readonly Variant[] {
+  if (variant !== 'a' && variant !== 'b' && variant !== 'both')
+    throw new UsageError('--variant takes a, b or both');
+  return variant === 'both' ? ['a', 'b'] : [variant];
+}
+
+/** Reads the number of an option. */
+function readNumber(values: Values, name: 'port' | 'calls' | 'seed' | 'minutes' | 'callers'): number {
+  const pattern = name === 'minutes' ? /^\d{1,4}(\.\d{1,3})?$/ : /^\d{1,7}$/;
+  if (!pattern.test(values[name])) throw new UsageError(`--${name} takes a whole number`);
+  return Number(values[name]);
+}
+
+/** Sends calls to a server, until the time is over or the process is stopped. */
+async function certifyServer(values: Values): Promise<number> {
+  const stop = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort());
+  const { restart } = values;
+  const [minutes, callers] = [readNumber(values, 'minutes'), readNumber(values, 'callers')];
+  if (!(minutes > 0 && callers > 0)) throw new UsageError('--minutes and --callers take more than 0');
+  const certificate = await runExactlyOnce({
+    ...readAccess(values),
+    variants: readVariants(values),
+    product: values.product,
+    kit: version(),
+    minutes,
+    callers,
+    seed: readNumber(values, 'seed'),
+    drain: values.drain,
+    out: values.out,
+    restart: restart === undefined ? undefined : () => runCommand(restart),
+    signal: stop.signal,
+  });
+  return printCertificate(certificate, values.json);
+}
+
+async function runCommand(command: string): Promise<void> {
+  const [status] = await once(spawn(command, { shell: true, stdio: 'ignore' }), 'exit');
+  if (status !== 0) throw new Unready(`the command of --restart ended with ${status}`);
+}
+
+function printCertificate(certificate: Certificate, asJson: boolean): number {
+  print(asJson ? toJson(certificate) : `${readable(sentenceOf(certificate))}\n`);
+  return certificate.verdict === 'exactly once' ? 0 : FAILED;
+}
+
 /** Serves tasks to a client, until it has reported all outcomes or the process is stopped. */
-async function checkClient(values: ReturnType<typeof readArguments>): Promise<number> {
-  const [port, calls, seed] = (['port', 'calls', 'seed'] as const).map((name) => {
-    if (!/^\d{1,7}$/.test(values[name])) throw new UsageError(`--${name} takes a whole number`);
-    return Number(values[name]);
-  }) as [number, number, number];
+async function checkClient(values: Values): Promise<number> {
+  const [port, calls] = [readNumber(values, 'port'), readNumber(values, 'calls')];
+  const seed = readNumber(values, 'seed');
   const server = await misbehave(calls, seed, port);
   const { baseUrl, keyId, secret, portalToken } = server;
   const settings = {
@@ -132,12 +211,14 @@ async function checkClient(values: ReturnType<typeof readArguments>): Promise<nu
   return doubled + unknown + wrong > 0 ? FAILED : 0;
 }
 
-function readAccess(option: string | undefined) {
-  const { SCRIP_BASE_URL, SCRIP_KEY_ID: keyId, SCRIP_SECRET: secret } = process.env;
-  const baseUrl = option ?? SCRIP_BASE_URL;
-  if (!baseUrl) throw new UsageError('--base-url is missing');
-  if (!/^https?:\/\//.test(baseUrl)) throw new UsageError('--base-url takes an http or https URL');
-  if (!keyId || !secret) throw new UsageError('SCRIP_KEY_ID and SCRIP_SECRET must be set in the environment');
+function readAccess({ url, key }: Values) {
+  const { SCRIP_BASE_URL, SCRIP_KEY_ID, SCRIP_SECRET } = process.env;
+  const baseUrl = url ?? SCRIP_BASE_URL;
+  if (!baseUrl) throw new UsageError('--url is missing');
+  if (!/^https?:\/\//.test(baseUrl)) throw new UsageError('--url takes an http or https URL');
+  const [keyId, secret = SCRIP_SECRET] = (key ?? SCRIP_KEY_ID ?? '').split(':');
+  if (!keyId || !secret)
+    throw new UsageError('--key or SCRIP_KEY_ID, and SCRIP_SECRET in the environment, must be set');
   return { baseUrl, keyId, secret };
 }
 
@@ -183,10 +264,13 @@ function reportText({ baseUrl, startedAt, results, passed, failed, skipped }: Re
   return `${lines.join('\n')}\n${passed} passed, ${failed} failed, ${skipped} skipped\n`;
 }
 
+/** Errors whose text is for the user. */
+const KNOWN = [UsageError, Unready, NoHistory, Interrupted, Refused, Unreachable];
+
 try {
   process.exitCode = await main();
 } catch (error) {
-  const isKnown = error instanceof UsageError || error instanceof Unready;
+  const isKnown = KNOWN.some((known) => error instanceof known);
   const text = isKnown ? (error as Error).message : String((error as Error).stack ?? error);
   showProgress();
   process.stderr.write(

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { messageOf } from './codes.ts';
 import type { MemoryLedger, Result } from './misbehave.ledger.ts';
+import { parse } from './probe.ts';
 
 /** Requests and answers of the misbehaving server, in both variants and in the form of the portal. */
 
@@ -95,13 +96,4 @@ export function sendPage(response: ServerResponse, status: number): void {
 
 export function answer(response: ServerResponse, status: number, body: object, headers = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
-}
-
-/** Undefined for what is no JSON. */
-export function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { answer, cutHalf, parse, type Received, readCall, sendPage, sendResult } from './misbehave.calls.ts';
+import { answer, cutHalf, type Received, readCall, sendPage, sendResult } from './misbehave.calls.ts';
 import { type Fault, Faults, randomBy } from './misbehave.faults.ts';
 import { type Card, MemoryLedger, type Result } from './misbehave.ledger.ts';
+import { parse } from './probe.ts';
 
 /**
  * A server that misbehaves, against which a client in any language is run. It gives out tasks, treats their

@@ -4,7 +4,7 @@ import { Broken } from './rule.ts';
 /** Sends requests, right or wrong, and keeps the responses. */
 
 export type Variant = 'a' | 'b';
-const PREFIXES: Readonly<Record<Variant, string>> = { a: '/merchant-client/v2', b: '/api/v2' };
+export const PREFIXES: Readonly<Record<Variant, string>> = { a: '/merchant-client/v2', b: '/api/v2' };
 
 // biome-ignore lint/suspicious/noExplicitAny: the rules check which fields a response has.
 export type Loose = any;
@@ -60,8 +60,7 @@ export class Probe {
   constructor(variant: Variant, access: Access) {
     this.variant = variant;
     this.#access = access;
-    const pair = new TextEncoder().encode(`${access.keyId}:${access.secret}`);
-    this.authorization = `Basic ${btoa(String.fromCharCode(...pair))}`;
+    this.authorization = authorizationOf(access);
   }
 
   /**
@@ -128,7 +127,13 @@ export class Probe {
   }
 }
 
-function parse(text: string): unknown {
+/** The header of a key. */
+export function authorizationOf({ keyId, secret }: Access): string {
+  return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${keyId}:${secret}`)))}`;
+}
+
+/** Undefined for what is no JSON. */
+export function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -35,7 +35,7 @@ describe('the conformance kit', () => {
           SCRIP_KEY_ID: key.keyId,
           SCRIP_SECRET: key.secret,
         };
-        const all = [BIN, '--base-url', till.testService.baseUrl, ...args];
+        const all = [BIN, '--url', till.testService.baseUrl, ...args];
         execFile(process.execPath, all, { env }, (error, out, err) =>
           resolve({ status: error ? Number(error.code) : 0, out, err }),
         );
@@ -58,7 +58,7 @@ describe('the conformance kit', () => {
         (await run([], poor.merchant)).err,
         /nothing was checked: the test merchant needs a float/,
       );
-      const elsewhere = await run(['--base-url', 'http://127.0.0.1:1']);
+      const elsewhere = await run(['--url', 'http://127.0.0.1:1']);
       assert.match(elsewhere.err, /the service cannot be reached/);
       assert.equal((await run(['--only', 'nothing'])).status, 2);
     });

@@ -1,0 +1,300 @@
+import { createHmac } from 'node:crypto';
+import type { CuttingClient, Reply } from './exactly-once.client.ts';
+import { CUTS, type Cut, type Sent } from './exactly-once.history.ts';
+import type { Voucher } from './merchant.ts';
+import type { Loose, Variant } from './probe.ts';
+
+/** A batch of a run: it is generated, calls use its vouchers at the same time, and all is looked at again. */
+
+/** What the batches of a run share. */
+export type Shared = {
+  readonly client: CuttingClient;
+  readonly variants: readonly Variant[];
+  readonly product: string;
+  /** Makes the references of the run unique. */
+  readonly run: string;
+  /** The key of the aliases of vouchers. */
+  readonly secret: string;
+  /** Microseconds since the start. */
+  now(): number;
+  /** The number of a call. */
+  next(): number;
+  record(call: Sent): void;
+  /** Whether so many more wrong PINs are no reason to suspect the key. */
+  mayGuess(wrongPins: number): boolean;
+};
+
+type Asked = Pick<Sent, 'do' | 'variant' | 'reference' | 'voucher' | 'pin' | 'quantity' | 'amount'>;
+
+/** Whole amounts, so that the currency may have any number of decimals. */
+const VALUE = 20;
+/** The vouchers that are used, and one whose PIN is guessed: no other call resets the count of that one. */
+const USED = 2;
+const QUANTITY = USED + 1;
+const STEPS = 5;
+/** The share of calls that are cut. */
+const CUT_SHARE = 0.15;
+/** More than the wrong PINs that lock a voucher. */
+const GUESSES = 6;
+const TRIES_MAX = 20;
+
+export class Batch {
+  readonly number: number;
+  readonly #shared: Shared;
+  readonly #random: () => number;
+  readonly #isActive: boolean;
+  #vouchers: readonly Voucher[] = [];
+  #references = 0;
+  /** Redemptions and activations, each as it was first sent, and those that were answered. */
+  readonly #sent: Asked[] = [];
+  readonly #answered = new Set<string>();
+
+  /** @param random chooses the calls */
+  constructor(number: number, shared: Shared, random: () => number) {
+    this.number = number;
+    this.#shared = shared;
+    this.#random = random;
+    this.#isActive = !shared.variants.includes('b') || random() < 0.8;
+  }
+
+  async play(): Promise<void> {
+    await this.#generate();
+    if (!this.#isActive) await this.#activate();
+    for (let step = 0; step < STEPS; step++) await this.#step();
+    if (this.#shared.mayGuess(GUESSES)) await this.#guess();
+    await this.#lookAgain();
+  }
+
+  /** Repeats calls that have had their effects, long after them. */
+  async revisit(): Promise<void> {
+    await this.#ask(this.#order());
+    const [first] = this.#sent.filter((asked) => asked.do === 'redeem' && this.#answered.has(keyOf(asked)));
+    if (first) await this.#ask({ ...first, variant: this.#variant() });
+    await this.#balances();
+  }
+
+  /** Orders one voucher, and nothing else: at the end of a run, to spend the float. @returns the code */
+  async order(amount: number): Promise<string | null> {
+    return (await this.#untilAnswered({ ...this.#order(), quantity: 1, amount })).code;
+  }
+
+  #order(): Asked {
+    const amount = this.#isActive ? VALUE : null;
+    const variant = this.#isActive ? this.#variant() : 'b';
+    return this.#asked('generate', { variant, reference: this.#name('batch'), quantity: QUANTITY, amount });
+  }
+
+  async #generate(): Promise<void> {
+    const order = this.#order();
+    await this.#atOnce([order, order]);
+    const { code } = await this.#untilAnswered(order);
+    if (code !== '00') throw new Refused(`an order of ${QUANTITY} vouchers is refused (${code})`);
+  }
+
+  async #activate(): Promise<void> {
+    const all = this.#vouchers.map((_, voucher) => this.#activation(voucher));
+    const [first] = all;
+    const rival = this.#activation(0);
+    await this.#atOnce([...all, ...(first ? [first] : []), rival]);
+    for (const each of [...all, rival]) await this.#untilAnswered(each);
+  }
+
+  #activation(voucher: number): Asked {
+    const reference = this.#name('activate', ++this.#references);
+    return this.#asked('activate', { variant: 'b', reference, voucher, amount: VALUE });
+  }
+
+  /** Calls at the same time. */
+  async #step(): Promise<void> {
+    const die = this.#random();
+    const voucher = this.#below(USED);
+    const [first, rival] = [this.#redemption(voucher), this.#redemption(voucher)];
+    const known = this.#sent.filter((asked) => asked.do === 'redeem').at(-1 - this.#below(3));
+    if (die < 0.3 || !known) await this.#atOnce([first, first, this.#balance(voucher)]);
+    else if (die < 0.5) await this.#atOnce([first, rival, rival]);
+    else if (die < 0.75) await this.#update(known, first);
+    else if (die < 0.9) await this.#atOnce([this.#inOther(known), this.#lookUp(known), first]);
+    else await this.#atOnce([{ ...known, amount: (known.amount ?? 0) + 1 }, this.#wrongly(known), first]);
+  }
+
+  /** Updates of one redemption, and a redemption of the same voucher. */
+  async #update(known: Asked, against: Asked): Promise<void> {
+    const { reference, voucher } = known;
+    const update = (amount: number) => this.#asked('update', { variant: 'a', reference, voucher, amount });
+    const updates = this.#shared.variants.includes('a')
+      ? [update(this.#below(VALUE)), update(0)]
+      : [this.#inOther(known)];
+    await this.#atOnce([...updates, { ...against, voucher }, this.#lookUp(known)]);
+  }
+
+  /** Wrong PINs at the same time, which lock a voucher. */
+  async #guess(): Promise<void> {
+    const voucher = USED;
+    const wrong = { ...this.#balance(voucher), pin: 'wrong' } as const;
+    await Promise.all(Array.from({ length: GUESSES }, () => this.#ask(wrong)));
+    await this.#ask(this.#balance(voucher));
+  }
+
+  /** A repetition with a wrong PIN, if there may be one more. */
+  #wrongly(known: Asked): Asked {
+    return this.#shared.mayGuess(1) ? { ...known, pin: 'wrong' } : this.#inOther(known);
+  }
+
+  /** Finds out what each call has done, and what is left. */
+  async #lookAgain(): Promise<void> {
+    for (const asked of this.#sent.filter((each) => !this.#answered.has(keyOf(each)))) {
+      await this.#untilAnswered(asked);
+    }
+    await this.#balances();
+  }
+
+  async #balances(): Promise<void> {
+    for (let voucher = 0; voucher < USED; voucher++) await this.#ask(this.#balance(voucher));
+  }
+
+  #redemption(voucher: number): Asked {
+    const amount = 1 + this.#below(this.#random() < 0.3 ? VALUE : 6);
+    const reference = this.#name('redeem', ++this.#references);
+    return this.#asked('redeem', { variant: this.#variant(), reference, voucher, pin: 'right', amount });
+  }
+
+  #balance(voucher: number): Asked {
+    return this.#asked('balance', { variant: this.#variant(), voucher, pin: 'right' });
+  }
+
+  #lookUp({ reference }: Asked): Asked {
+    return this.#asked('lookup', { variant: this.#variant(), reference });
+  }
+
+  #asked(operation: Sent['do'], fields: Partial<Asked> & Pick<Asked, 'variant'>): Asked {
+    const nothing = { reference: null, voucher: null, pin: null, quantity: null, amount: null };
+    return { do: operation, ...nothing, ...fields };
+  }
+
+  /** The same call by the other variant. */
+  #inOther(asked: Asked): Asked {
+    const other = this.#shared.variants.find((variant) => variant !== asked.variant);
+    return { ...asked, variant: other ?? asked.variant };
+  }
+
+  #variant(): Variant {
+    return this.#shared.variants[this.#below(this.#shared.variants.length)] as Variant;
+  }
+
+  #below(end: number): number {
+    return Math.floor(this.#random() * end);
+  }
+
+  #name(...parts: (string | number)[]): string {
+    return [this.#shared.run, this.number, ...parts].join('-');
+  }
+
+  async #atOnce(all: readonly Asked[]): Promise<void> {
+    await Promise.all(all.map((asked) => this.#ask(asked, this.#cut(asked))));
+  }
+
+  #cut({ do: operation }: Asked): Cut | null {
+    if (operation === 'lookup' || this.#random() >= CUT_SHARE) return null;
+    return CUTS[this.#below(CUTS.length)] as Cut;
+  }
+
+  async #untilAnswered(asked: Asked): Promise<Sent> {
+    for (let tries = 0; tries < TRIES_MAX; tries++) {
+      const call = await this.#ask(asked);
+      if (call.code !== null && call.code !== '91' && call.code !== '96') return call;
+    }
+    throw new Refused(`${asked.do} is not answered`);
+  }
+
+  /** Sends a call, and records it with its answer. */
+  async #ask(asked: Asked, cut: Cut | null = null): Promise<Sent> {
+    if ((asked.do === 'redeem' || asked.do === 'activate') && asked.pin !== 'wrong') this.#remember(asked);
+    const { client, now, next, record } = this.#shared;
+    const head = { call: next(), batch: this.number, ...asked, cut };
+    let from = now();
+    const reply = await client.send({ variant: asked.variant, ...this.#request(asked), cut }, () => {
+      from = now();
+    });
+    const call = { ...head, from, ...this.#answerOf(asked, reply) };
+    record(call);
+    return call;
+  }
+
+  #remember(asked: Asked): void {
+    const key = keyOf(asked);
+    if (!this.#sent.some((each) => keyOf(each) === key)) this.#sent.push(asked);
+  }
+
+  #answerOf(
+    asked: Asked,
+    reply: Reply | undefined,
+  ): Pick<Sent, 'to' | 'code' | 'replayed' | 'shown' | 'ids'> {
+    if (!reply) return { to: null, code: null, replayed: false, shown: null, ids: [] };
+    const { code, replayed, data } = reply;
+    const shows = code === '00' || code === '58';
+    if (shows) this.#answered.add(keyOf(asked));
+    if (shows && asked.do === 'generate') this.#vouchers = data?.vouchers ?? [];
+    const seen = shows ? this.#seen(asked, data) : { shown: null, ids: [] };
+    return { to: this.#shared.now(), code, replayed, ...seen };
+  }
+
+  /** The part of an answer that is recorded. It holds no code and no PIN. */
+  #seen({ do: operation }: Asked, data: Loose): Pick<Sent, 'shown' | 'ids'> {
+    const number = (value: unknown) => (typeof value === 'number' ? value : null);
+    if (operation === 'balance') return { shown: number(data?.balance), ids: [] };
+    if (operation === 'generate') {
+      return {
+        shown: number(data?.value),
+        ids: [String(data?.transactionId), this.#aliasOf(data?.vouchers)],
+      };
+    }
+    if (operation !== 'update') return { shown: number(data?.amount), ids: [String(data?.transactionId)] };
+    const all = [data?.originalTransaction, data?.cancellationTransaction, data?.newTransaction];
+    const ids = all.flatMap((each) => (each ? [String(each.transactionId)] : []));
+    return { shown: number(data?.summary?.newAmount), ids };
+  }
+
+  /** A text that is the same for the same vouchers, and shows nothing of them. */
+  #aliasOf(vouchers: Loose): string {
+    const all = Array.isArray(vouchers) ? vouchers : [];
+    const named = all.map(({ serialNumber, code, pin }) => [serialNumber, code, pin]);
+    return createHmac('sha256', this.#shared.secret).update(JSON.stringify(named)).digest('hex').slice(0, 16);
+  }
+
+  #request(asked: Asked): { readonly path: string; readonly body?: object } {
+    const { variant, reference, amount, quantity, voucher } = asked;
+    switch (asked.do) {
+      case 'generate': {
+        const { product } = this.#shared;
+        const own = variant === 'a' ? { productCode: product, amount } : { value: amount };
+        return { path: '/vouchers', body: { reference, quantity, ...own } };
+      }
+      case 'activate': {
+        const { serialNumber } = this.#vouchers[voucher ?? 0] as Voucher;
+        return { path: '/activate', body: { serialNumber, value: amount, reference } };
+      }
+      case 'redeem':
+        return { path: '/redeem', body: { ...this.#named(asked), amount, reference } };
+      case 'balance':
+        return { path: '/balance', body: this.#named(asked) };
+      case 'update':
+        return { path: '/redemptions/update', body: { reference, amountUsed: amount } };
+      case 'lookup':
+        return { path: `/transactions/${encodeURIComponent(reference ?? '')}` };
+    }
+  }
+
+  #named({ variant, voucher, pin: which }: Asked): object {
+    const { code, pin: right } = this.#vouchers[voucher ?? 0] as Voucher;
+    const pin = which === 'right' ? right : String((Number(right) + 1) % 10_000).padStart(4, '0');
+    if (variant === 'a') return { code, pin };
+    return this.#random() < 0.5 ? { voucherCode: code, pin } : { voucherCode: code + pin };
+  }
+}
+
+const keyOf = ({ do: operation, reference }: Asked) => `${operation} ${reference}`;
+
+/** The server refuses what the run cannot do without. */
+export class Refused extends Error {
+  override readonly name = 'Refused';
+}

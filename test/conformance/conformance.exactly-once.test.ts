@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { certify, checkAgain, sentenceOf } from '../../conformance/src/exactly-once.certificate.ts';
+import { type ExactlyOncePlan, runExactlyOnce } from '../../conformance/src/exactly-once.ts';
+import { FAULTS, startServer } from '../support/exactly-once.server.ts';
+import { temporaryFolder } from '../support/leave-nothing.ts';
+import type { Scope } from '../support/scope.ts';
+import { Till } from '../support/till.ts';
+
+/** The certificate: a right server gets it, and no server with a fault does. */
+
+const FLOAT = 1_000_000;
+
+/** A run of a second or so. */
+async function shortRun(
+  server: Pick<ExactlyOncePlan, 'baseUrl' | 'restart'>,
+  more: Partial<ExactlyOncePlan> = {},
+) {
+  const out = await temporaryFolder('scrip-once-');
+  const certificate = await runExactlyOnce({
+    ...{ keyId: 'key', secret: 'secret', variants: ['a', 'b'], product: 'DEFAULT', kit: 'test' },
+    ...{ minutes: 0.015, callers: 8, seed: 1, drain: true, out, ...server, ...more },
+  });
+  return { certificate, history: join(out, 'history.ndjson') };
+}
+
+async function rightRun(t: Scope) {
+  const server = await startServer(t, FLOAT);
+  return { ...(await shortRun(server)), server };
+}
+
+describe('the certificate', () => {
+  it('is given to this service', async (t) => {
+    const till = await Till.open(t, { float: BigInt(FLOAT) });
+    const { keyId, secret } = till.merchant;
+    const access = { baseUrl: till.testService.baseUrl, keyId, secret };
+    const { certificate, history } = await shortRun(access, { minutes: 0.05 });
+    assert.deepEqual([certificate.verdict, certificate.reasons], ['exactly once', []]);
+    assert.ok(!(await readFile(history, 'utf8')).includes(secret));
+    await till.reconciles();
+  });
+
+  it('is given to a right server, is confirmed by the history, and shows no code', async (t) => {
+    const { certificate, history, server } = await rightRun(t);
+    assert.deepEqual([certificate.verdict, certificate.reasons], ['exactly once', []]);
+    assert.match(
+      sentenceOf(certificate),
+      /^Every effect of \d+ calls and 6 restarts at .* happened exactly once$/,
+    );
+    assert.deepEqual(await checkAgain(history), certificate);
+    const text = await readFile(history, 'utf8');
+    const codes = server.codes();
+    assert.ok(codes.length > 0);
+    for (const code of codes) assert.ok(!text.includes(code), 'the history holds a code');
+  });
+
+  it('is not confirmed by a history that was cut or changed', async (t) => {
+    const { history } = await rightRun(t);
+    const lines = (await readFile(history, 'utf8')).trimEnd().split('\n');
+    const at = lines.findLastIndex((line) => line.includes('"do":"balance"') && line.includes('"code":"00"'));
+    const call = JSON.parse(lines[at] as string);
+    const changed = lines.with(at, JSON.stringify({ ...call, shown: call.shown + 1 }));
+    const rewrite = (all: readonly string[]) => writeFile(history, `${all.join('\n')}\n`);
+
+    await rewrite(lines.slice(0, -1));
+    await assert.rejects(checkAgain(history), /its last line is missing/);
+    await rewrite(lines.toSpliced(at, 1));
+    await assert.rejects(checkAgain(history), /it has \d+ calls, and was written with \d+/);
+    await rewrite(lines.with(at, '{"call":1}'));
+    await assert.rejects(checkAgain(history), /line \d+ is not a call/);
+    await rewrite(changed);
+    await assert.rejects(checkAgain(history), /certificate.json is not that of this history/);
+    assert.match(sentenceOf(await certify(history)), /is not exactly-once: no order of the calls explains/);
+  });
+
+  it('is not given for a run that was interrupted', async (t) => {
+    const server = await startServer(t, FLOAT);
+    const out = await temporaryFolder('scrip-once-');
+    const run = shortRun(server, { out, signal: AbortSignal.timeout(200) });
+    await assert.rejects(run, /interrupted: there is no certificate/);
+    assert.ok(!existsSync(join(out, 'certificate.json')));
+    await assert.rejects(checkAgain(join(out, 'history.ndjson')), /there is no certificate.json/);
+  });
+
+  it('is not given to a run that saw too little', async (t) => {
+    const server = await startServer(t, FLOAT * 100);
+    const { certificate } = await shortRun(server, { minutes: 0.0001, callers: 1 });
+    assert.equal(certificate.verdict, 'too little seen');
+    assert.match(certificate.reasons.join(), /redeem with 94.*the float, which is too large to be spent/);
+  });
+
+  for (const [seed, fault] of FAULTS.entries()) {
+    it(`is refused to a server that ${fault}`, async (t) => {
+      const { certificate } = await shortRun(await startServer(t, FLOAT, fault), { seed });
+      assert.equal(certificate.verdict, 'broken');
+    });
+  }
+});

@@ -1,0 +1,284 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Scope } from './scope.ts';
+
+/**
+ * A small server of the interface in memory, right or with one of the faults that servers have. It shares no
+ * code with the conformance kit, which has to find each fault.
+ */
+
+export const FAULTS = [
+  'loses the newest redemptions when it is restarted',
+  'forgets references after a while',
+  'shows a replay without the right PIN',
+  'does both of two updates at the same time',
+  'spends more than the float',
+  'shows an old balance',
+  'lets redemptions at the same time take more than the balance',
+  'books copies at the same time twice',
+  'counts wrong PINs at the same time once',
+  'forgets the reference of a call whose connection broke',
+  'keeps the references of the variants apart',
+  'redeems again after a reversal',
+  'generates copies at the same time twice',
+] as const;
+
+export type Fault = (typeof FAULTS)[number];
+
+type Voucher = {
+  readonly serialNumber: number;
+  readonly code: string;
+  readonly pin: string;
+  balance: number | null;
+  /** The balance that the fault shows. */
+  oldBalance: number | null;
+  wrongPins: number;
+};
+
+type Entry = {
+  readonly transactionId: string;
+  readonly reference: string;
+  readonly voucher: Voucher;
+  readonly amount: number;
+  readonly bookedAt: number;
+  update: { readonly amount: number; readonly data: object; readonly renewed: object | null } | null;
+};
+
+type Order = {
+  readonly transactionId: string;
+  readonly quantity: number;
+  readonly value: number | null;
+  readonly vouchers: readonly Voucher[];
+};
+
+type Result = { readonly code: string; readonly data?: object | null; readonly replayed?: boolean };
+
+// biome-ignore lint/suspicious/noExplicitAny: the kit sends what the interface asks for.
+type Fields = any;
+
+const WRONG_PINS_MAX = 5;
+const PAUSE_MS = 3;
+const WINDOW_MS = 250;
+const LOST_MS = 100;
+
+const refuse = (code: string): Result => ({ code });
+const pause = () => sleep(randomInt(PAUSE_MS));
+
+class Server {
+  readonly #fault: Fault | undefined;
+  readonly #orders = new Map<string, Order>();
+  readonly #vouchers: Voucher[] = [];
+  readonly #redemptions = new Map<string, Entry>();
+  readonly #activations = new Map<string, Entry>();
+  #float: number;
+
+  constructor(float: number, fault: Fault | undefined) {
+    this.#float = float;
+    this.#fault = fault;
+  }
+
+  /** What a restart does to a right server: nothing. */
+  restart(): void {
+    if (this.#fault !== 'loses the newest redemptions when it is restarted') return;
+    for (const [key, { bookedAt, voucher, amount }] of this.#redemptions) {
+      if (Date.now() - bookedAt > LOST_MS) continue;
+      this.#redemptions.delete(key);
+      voucher.balance = (voucher.balance ?? 0) + amount;
+    }
+  }
+
+  codes(): string[] {
+    return this.#vouchers.map(({ code }) => code);
+  }
+
+  /** Between reading and writing, a server with this fault does something else. */
+  async #gap(fault: Fault): Promise<void> {
+    if (this.#fault === fault) await pause();
+  }
+
+  async generate({ reference, quantity, amount, value = amount }: Fields): Promise<Result> {
+    const known = this.#orders.get(reference);
+    await this.#gap('generates copies at the same time twice');
+    if (known && (known.quantity !== quantity || known.value !== value)) return refuse('94');
+    if (known) return { code: '00', data: known, replayed: true };
+    const left = this.#float - quantity * (value ?? 0);
+    if (left < 0) return refuse('50');
+    await this.#gap('spends more than the float');
+    this.#float = left;
+    const vouchers = Array.from({ length: quantity }, () => this.#newVoucher(value));
+    const order = { transactionId: randomUUID(), quantity, value, vouchers };
+    this.#orders.set(reference, order);
+    return { code: '00', data: order };
+  }
+
+  #newVoucher(balance: number | null): Voucher {
+    const serialNumber = this.#vouchers.length;
+    const code = String(100_000_000_000 + serialNumber);
+    const pin = String(randomInt(10_000)).padStart(4, '0');
+    const voucher = { serialNumber, code, pin, balance, oldBalance: balance, wrongPins: 0 };
+    this.#vouchers.push(voucher);
+    return voucher;
+  }
+
+  #find({ code, voucherCode = code }: Fields): Voucher | undefined {
+    return this.#vouchers[Number(voucherCode.slice(0, 12)) - 100_000_000_000];
+  }
+
+  /** @returns the refusal of a wrong PIN */
+  async #checkPin(voucher: Voucher, { pin, voucherCode }: Fields): Promise<string | undefined> {
+    if (voucher.wrongPins >= WRONG_PINS_MAX) return '75';
+    const isRight = voucher.pin === (pin ?? voucherCode.slice(12));
+    const wrongPins = isRight ? 0 : voucher.wrongPins + 1;
+    await this.#gap('counts wrong PINs at the same time once');
+    voucher.wrongPins = wrongPins;
+    return isRight ? undefined : '55';
+  }
+
+  activate({ serialNumber, value, reference }: Fields): Result {
+    const voucher = this.#vouchers[serialNumber];
+    const known = this.#activations.get(reference);
+    if (!voucher) return refuse('14');
+    if (known && (known.voucher !== voucher || known.amount !== value)) return refuse('94');
+    if (known) return { code: '00', data: known, replayed: true };
+    if (voucher.balance !== null) return refuse('41');
+    if (value > this.#float) return refuse('50');
+    this.#float -= value;
+    return { code: '00', data: this.#book(this.#activations, reference, voucher, value, value) };
+  }
+
+  #book(
+    into: Map<string, Entry>,
+    reference: string,
+    voucher: Voucher,
+    amount: number,
+    balance: number,
+  ): Entry {
+    const common = { reference, voucher, amount, bookedAt: Date.now(), update: null };
+    const entry = { transactionId: randomUUID(), ...common };
+    into.set(reference, entry);
+    this.#setBalance(voucher, balance);
+    return entry;
+  }
+
+  #setBalance(voucher: Voucher, balance: number): void {
+    voucher.balance = balance;
+    setTimeout(() => Object.assign(voucher, { oldBalance: balance }), LOST_MS).unref();
+  }
+
+  #known(reference: string): Entry | undefined {
+    const known = this.#redemptions.get(reference);
+    if (
+      this.#fault === 'forgets references after a while' &&
+      known &&
+      Date.now() - known.bookedAt > WINDOW_MS
+    )
+      return undefined;
+    return this.#fault === 'redeems again after a reversal' && known?.update?.amount === 0
+      ? undefined
+      : known;
+  }
+
+  async redeem(fields: Fields, variant: string, response: ServerResponse): Promise<Result> {
+    const { amount } = fields;
+    const isApart = this.#fault === 'keeps the references of the variants apart';
+    const reference = isApart ? `${variant}${fields.reference}` : fields.reference;
+    const voucher = this.#find(fields);
+    const known = this.#known(reference);
+    await this.#gap('books copies at the same time twice');
+    if (!voucher) return refuse('14');
+    if (known && (known.voucher !== voucher || known.amount !== amount)) return refuse('94');
+    const isShown = known && this.#fault === 'shows a replay without the right PIN';
+    const refusal = isShown ? undefined : await this.#checkPin(voucher, fields);
+    if (refusal) return refuse(refusal);
+    if (known) return { code: '00', data: known, replayed: true };
+    const { balance } = voucher;
+    await this.#gap('lets redemptions at the same time take more than the balance');
+    if (balance === null) return refuse('40');
+    if (balance === 0) return refuse('42');
+    if (balance < amount) return refuse('51');
+    const entry = this.#book(this.#redemptions, reference, voucher, amount, balance - amount);
+    await this.#gap('forgets the reference of a call whose connection broke');
+    if (this.#fault === 'forgets the reference of a call whose connection broke' && response.destroyed)
+      this.#redemptions.delete(reference);
+    return { code: '00', data: entry };
+  }
+
+  async update({ reference, amountUsed }: Fields): Promise<Result> {
+    const original = this.#redemptions.get(reference);
+    if (!original) return refuse('60');
+    if (original.update) return { code: '58', data: original.update.data };
+    const left = (original.voucher.balance ?? 0) + original.amount - amountUsed;
+    if (left < 0) return refuse('51');
+    await this.#gap('does both of two updates at the same time');
+    const renewed = amountUsed === 0 ? null : { transactionId: randomUUID(), amount: amountUsed };
+    const data = {
+      originalTransaction: original,
+      cancellationTransaction: { transactionId: randomUUID() },
+      newTransaction: renewed,
+      summary: { newAmount: amountUsed },
+    };
+    original.update = { amount: amountUsed, data, renewed };
+    this.#setBalance(original.voucher, left);
+    return { code: '00', data };
+  }
+
+  async balance(fields: Fields): Promise<Result> {
+    const voucher = this.#find(fields);
+    if (!voucher) return refuse('14');
+    const refusal = await this.#checkPin(voucher, fields);
+    if (refusal) return refuse(refusal);
+    const isOld = this.#fault === 'shows an old balance';
+    return { code: '00', data: { balance: (isOld ? voucher.oldBalance : voucher.balance) ?? 0 } };
+  }
+
+  lookUp(reference: string, nothing: string): Result {
+    const found = this.#redemptions.get(reference) ?? this.#activations.get(reference);
+    if (!found) return refuse(nothing);
+    if (!found.update) return { code: '00', data: found };
+    return found.update.renewed ? { code: '00', data: found.update.renewed } : refuse(nothing);
+  }
+
+  async answer(path: string, fields: Fields, response: ServerResponse): Promise<Result> {
+    const [, variant = '', name = ''] = /^\/(api|merchant-client)\/v2\/(.*)$/.exec(path) ?? [];
+    if (name === 'vouchers') return this.generate(fields);
+    if (name === 'activate') return this.activate(fields);
+    if (name === 'redeem') return this.redeem(fields, variant, response);
+    if (name === 'redemptions/update') return this.update(fields);
+    if (name === 'balance') return this.balance(fields);
+    return this.lookUp(name.replace('transactions/', ''), variant === 'api' ? '99' : '60');
+  }
+}
+
+/** Without what would lead back to itself. */
+const shown = (key: string, value: unknown) => (key === 'voucher' || key === 'update' ? undefined : value);
+
+/** Starts a server, right unless a fault is given. */
+export async function startServer(t: Scope, float: number, fault?: Fault) {
+  const server = new Server(float, fault);
+  const listening = createServer(async (request, response) => {
+    const body = await text(request).catch(() => undefined);
+    if (body === undefined) return;
+    await pause();
+    const result = await server.answer(request.url ?? '', body === '' ? {} : JSON.parse(body), response);
+    const { code, data = null, replayed } = result;
+    const answer = JSON.stringify({ statusCode: code, message: '', data }, shown);
+    await pause();
+    response.writeHead(200, { ...(replayed && { 'idempotent-replayed': 'true' }) }).end(answer);
+  });
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    listening.closeAllConnections();
+    listening.close();
+  });
+  return {
+    baseUrl: `http://127.0.0.1:${(listening.address() as AddressInfo).port}`,
+    codes: () => server.codes(),
+    async restart() {
+      listening.closeAllConnections();
+      server.restart();
+    },
+  };
+}
