@@ -125,6 +125,8 @@ class Verifier {
   #slices = new Tree();
   #slice;
   #sliceEndUs = 0n;
+  /** The name of the last slice. */
+  #place = 'before the first slice';
   /** Ids of the last hours: older ones, and newer ones since a time. */
   #ids = [new Set(), new Set()];
   #idsSinceUs = 0n;
@@ -198,6 +200,7 @@ class Verifier {
     if (startsUs % SLICE_US !== 0n) refuse(`${name} does not begin at a quarter of an hour`);
     if (startsUs < this.#sliceEndUs) refuse(`${name} is there twice, or not in its place`);
     this.#sliceEndUs = startsUs + SLICE_US;
+    this.#place = name;
     if (startsUs - this.#idsSinceUs > IDS_KEPT_US) {
       this.#ids = [this.#ids[1], new Set()];
       this.#idsSinceUs = startsUs;
@@ -212,7 +215,7 @@ class Verifier {
   }
 
   #addRow(text) {
-    const slice = this.#slice ?? refuse(`line ${this.#number}: a row was added that is in no slice`);
+    const slice = this.#slice ?? refuse(`${this.#place}: a row was added`);
     const [id, kind, debit, credit, amount, currency, time] = text.split('|', 7);
     const where = `${slice.name}, row ${id} (${kind})`;
     if (!/^[1-9]\d*$/.test(amount) || !/^\d+$/.test(time)) refuse(`${where} is not the text of a row`);

@@ -28,13 +28,14 @@ const BreakSchema = Type.Object({
     description:
       '`altered`, `removed`, `added`: a row of the journal. `late`: a row that was written after its slice was ' +
       'sealed, and booked on a later day. `aggregate`, `seal`, `totals`: a value computed from the rows. ' +
-      '`closing`, `chain`, `audit`: the closing itself. `check`: a check that failed at the close.',
+      '`closing`, `chain`, `audit`: the closing itself. `check`: a check that failed at the close. ' +
+      '`published`: a closing that differs from the published one.',
   }),
   transactionId: Type.Optional(TransactionId),
   slice: Type.Optional(Text),
   detail: Type.Optional(Text),
 });
-type Break = Static<typeof BreakSchema>;
+export type Break = Static<typeof BreakSchema>;
 
 const VerifiedSchema = Type.Object({
   ok: Type.Boolean(),

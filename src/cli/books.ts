@@ -2,13 +2,15 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { closing } from '../books/close.ts';
 import { checkInterval } from '../books/days.ts';
+import { compareWith, publishBooks } from '../books/publish.ts';
 import type { Lines, Report } from '../books/reports/report.ts';
 import { ALL_REPORTS, findLines, linesOf, report, reportCsvFile } from '../books/reports/reports.ts';
+import { verify } from '../books/verify.ts';
 import { tableOf } from '../operation.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
-import { addOperations } from './commands.ts';
+import { addOperations, performOperation } from './commands.ts';
 import { withService } from './open.ts';
-import { printTable, say, toJson, wrongUsage } from './output.ts';
+import { numberOf, printJson, printTable, say, toJson, wrongUsage } from './output.ts';
 import { parseDay, parseId } from './parse.ts';
 import { performCommand, performFile, requireMerchant } from './perform.ts';
 
@@ -20,7 +22,39 @@ export function addBooks(books: Command): void {
     .option('--day <day>', 'the last day to close', (text) => parseDay(text, '--day'))
     .option('--json', 'print JSON')
     .action(close);
+  books
+    .command('publish <dir>')
+    .description(
+      'publish the closed days with a signed checkpoint in a folder, which any web server can serve',
+    )
+    .option('--json', 'print JSON')
+    .action(publish);
+  addVerify(books);
   addReport(books);
+}
+
+async function publish(folder: string, { json = false }: { json?: boolean }): Promise<void> {
+  await withService(async (service) => {
+    const { origin, size, root } = await publishBooks(service, folder);
+    if (json) printJson({ origin, size, root: root.toString('hex') });
+    else say(`published ${numberOf(size, 'day')} of ${origin}: ${root.toString('hex')}`);
+  });
+}
+
+/** Adds `verify`, which can also compare the days with published ones. */
+function addVerify(books: Command): void {
+  type Given = { readonly json?: boolean; readonly against?: string };
+  const perform = (input: object, { against, ...options }: Given) => {
+    const both = async (...given: Parameters<typeof verify.run>) => {
+      const found = await verify.run(...given);
+      const breaks = against === undefined ? [] : await compareWith(given[0].service, against);
+      return { ...found, ok: found.ok && breaks.length === 0, breaks: [...found.breaks, ...breaks] };
+    };
+    return performOperation({ ...verify, run: both }, input, options);
+  };
+  addOperations(books.command('verify'), [verify], perform, [
+    ['--against <dir>', 'compare also with the days that were published in this folder'],
+  ]);
 }
 
 /** The exit status is 1 if the day is not closed, or if a check of a closed day failed. */

@@ -65,7 +65,12 @@ export function registerOperations(
     const asFile = second?.files && !first.files ? second : undefined;
     const described = asFile ? [first] : alternatives;
     const perform: Performing = (input, given) =>
-      run(asFile && given['csv'] ? asFile : chooseFrom(described, input), input, given, adjusting);
+      performOperation(
+        asFile && given['csv'] ? asFile : chooseFrom(described, input),
+        input,
+        given,
+        adjusting,
+      );
     addOperations(command, described, perform, asFile && [['--csv', 'print CSV']]);
   }
 }
@@ -221,7 +226,8 @@ const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
   wrongUsage(`${subject} ${message}`);
 };
 
-async function run(
+/** Performs an operation, and prints its answer as its schema says. */
+export async function performOperation(
   operation: AnyOperation,
   input: object,
   options: Options,

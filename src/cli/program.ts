@@ -149,6 +149,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     async () => (await import('../audit/entries.ts')).AUDIT,
     async () => (await import('./audit.ts')).addVerify,
   ),
+  witness: async () => (await import('./witness.ts')).registerWitness,
   import: async () => (await import('./import.ts')).registerImport,
   reconcile: async () => (await import('./health.ts')).registerReconcile,
   status: async () => (await import('./health.ts')).registerStatus,

@@ -2,10 +2,13 @@ import {
   createCipheriv,
   createDecipheriv,
   createHmac,
+  createPrivateKey,
+  createPublicKey,
   createSecretKey,
   hkdfSync,
   type KeyObject,
   randomBytes,
+  sign,
 } from 'node:crypto';
 import { sameHash } from '../credentials.ts';
 import { SLOTS } from '../db/buckets.ts';
@@ -46,6 +49,19 @@ export function derive(master: Uint8Array, purpose: string): Buffer {
 /** Returns a data key from its id and its 32 bytes. */
 export function ringKey(id: string, master: Buffer): RingKey {
   return { id, master, seal: createSecretKey(derive(master, 'seal')), check: derive(master, 'check') };
+}
+
+/** An Ed25519 key that signs what is published. */
+export type Signer = { readonly publicKey: Buffer; readonly sign: (text: string) => Buffer };
+
+/** What stands before the 32 bytes of a private Ed25519 key in PKCS #8 (RFC 8410). */
+const PKCS8 = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** Returns the signer with a private key of 32 bytes. */
+export function signerOf(seed: Uint8Array): Signer {
+  const key = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: 'der', type: 'pkcs8' });
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
+  return { publicKey: Buffer.from(x, 'base64url'), sign: (text) => sign(null, Buffer.from(text), key) };
 }
 
 /** A key under which vouchers are looked up. */
@@ -133,6 +149,14 @@ export class KeyRing {
     const key = this.#find(tag.slice(0, tag.indexOf('.')));
     if (!key) return 'unknown key';
     return sameHash(Buffer.from(tagUnder(key, text)), Buffer.from(tag)) ? 'authentic' : 'changed';
+  }
+
+  /**
+   * Returns a signer for each key of the ring. After a rotation, the older key signs too until it is dropped,
+   * so that everybody who knows it can learn the newer one.
+   */
+  signers(): Signer[] {
+    return this.#keys.map(({ master }) => signerOf(derive(master, 'checkpoint')));
   }
 
   /** Returns the id of the key that seals. */

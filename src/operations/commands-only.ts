@@ -25,6 +25,7 @@ export const COMMANDS_ONLY = {
     why: 'It makes the database that everything else works on.',
     approval: alone('Nobody is in the database yet.'),
   },
+  'books publish': { why: 'It writes files on the machine.', approval: null },
   completion: { why: 'It prints a script for the shell of the machine.', approval: null },
   'db url': { why: 'It prints the password of the database.', approval: null },
   doctor: { why: 'It examines the machine that it runs on.', approval: null },
@@ -54,5 +55,6 @@ export const COMMANDS_ONLY = {
   restore: { why: 'It replaces the database of the machine.', approval: alone(OF_THE_MACHINE) },
   serve: { why: 'It is the service.', approval: null },
   status: { why: 'It examines the machines of the database.', approval: null },
+  witness: { why: 'It belongs to somebody else, who has no database.', approval: null },
   work: { why: 'It is the background work of the service.', approval: null },
 } as const satisfies Readonly<Record<string, CommandOnly>>;

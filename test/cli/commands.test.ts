@@ -20,6 +20,7 @@ const EXCEPTIONS: readonly string[] = [
   'batch.generate',
   'books.report',
   'books.report-csv',
+  'books.verify',
 ];
 
 const withCommand = OPERATIONS.filter(({ command }) => typeof command === 'string');

@@ -87,6 +87,7 @@ class Verifier:
         self.kinds = {}
         self.slice = None
         self.slice_end_us = 0
+        self.place = "before the first slice"  # the name of the last slice
         self.ids, self.older_ids, self.ids_since_us = set(), set(), 0
         self.day = Day()
         self.days = self.rows = self.late_rows = 0
@@ -136,12 +137,13 @@ class Verifier:
         check(slice.starts_us % SLICE_US == 0, f"{slice.name} does not begin at a quarter of an hour")
         check(slice.starts_us >= self.slice_end_us, f"{slice.name} is there twice, or not in its place")
         self.slice_end_us = slice.starts_us + SLICE_US
+        self.place = slice.name
         if slice.starts_us - self.ids_since_us > 9 * SLICE_US:
             self.older_ids, self.ids, self.ids_since_us = self.ids, set(), slice.starts_us
 
     def add_row(self, text):
         slice, day = self.slice, self.day
-        check(slice, f"line {self.number}: a row was added that is in no slice")
+        check(slice, f"{self.place}: a row was added")
         id, kind, debit, credit, amount, currency, time, *_ = text.split("|", 12)
         where = f"{slice.name}, row {id} ({kind})"
         check(amount.isdecimal() and int(amount) > 0, f"{where} has no positive amount")

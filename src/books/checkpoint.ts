@@ -1,0 +1,87 @@
+import { createPublicKey, hash, verify } from 'node:crypto';
+import type { Signer } from '../keyring/ring.ts';
+import { leafHash, rootOf } from './merkle.ts';
+
+/** Checkpoints of closed days, in the form of transparency logs (C2SP tlog-checkpoint and -cosignature). */
+
+/** The kinds of signatures: of a log, and of a witness. */
+export const KINDS = { log: 1, witness: 4 } as const;
+type Kind = (typeof KINDS)[keyof typeof KINDS];
+
+export type Checkpoint = {
+  /** The log, which is the installation. */
+  readonly origin: string;
+  /** The number of closed days, and the root of the tree of their closings. */
+  readonly size: number;
+  readonly root: Buffer;
+};
+
+/** Returns the checkpoint of closings. The origin is named after the first one, which never changes. */
+export function checkpointOf(closings: readonly string[]): Checkpoint {
+  const leaves = closings.map(leafHash);
+  const origin = `scrip/${leaves[0]?.toString('hex').slice(0, 16)}`;
+  return { origin, size: closings.length, root: rootOf(leaves) };
+}
+
+/** Returns the text of a checkpoint, which is signed. */
+function textOfCheckpoint({ origin, size, root }: Checkpoint): string {
+  return `${origin}\n${size}\n${root.toString('base64')}\n`;
+}
+
+/** Reads a checkpoint, with the text that is signed and the lines of the signatures. */
+export function readCheckpoint(note: string): Checkpoint & { text: string; signatures: readonly string[] } {
+  const end = note.indexOf('\n\n') + 1;
+  const text = note.slice(0, end);
+  const [origin = '', size = '', root = ''] = text.split('\n');
+  const signatures = note.slice(end + 1).split('\n');
+  return { origin, size: Number(size), root: Buffer.from(root, 'base64'), text, signatures };
+}
+
+const idOf = (name: string, kind: Kind, publicKey: Buffer) =>
+  hash(
+    'sha256',
+    Buffer.concat([Buffer.from(`${name}\n`), Buffer.from([kind]), publicKey]),
+    'buffer',
+  ).subarray(0, 4);
+
+/** Returns the public key of a signer as text, `name+id+key`. */
+export function verifierKey(name: string, kind: Kind, publicKey: Buffer): string {
+  const key = Buffer.concat([Buffer.from([kind]), publicKey]).toString('base64');
+  return `${name}+${idOf(name, kind, publicKey).toString('hex')}+${key}`;
+}
+
+const lineOf = (name: string, kind: Kind, publicKey: Buffer, signature: Buffer) =>
+  `\u2014 ${name} ${Buffer.concat([idOf(name, kind, publicKey), signature]).toString('base64')}\n`;
+
+/** Returns a checkpoint that the log has signed, under each of its keys. */
+export function signCheckpoint(checkpoint: Checkpoint, signers: readonly Signer[]): string {
+  const text = textOfCheckpoint(checkpoint);
+  const { origin } = checkpoint;
+  const lines = signers.map(({ publicKey, sign }) => lineOf(origin, KINDS.log, publicKey, sign(text)));
+  return `${text}\n${lines.join('')}`;
+}
+
+/** Returns the line by which a witness confirms a checkpoint at a time. */
+export function cosign(text: string, name: string, { publicKey, sign }: Signer, now: Date): string {
+  const seconds = Math.floor(now.getTime() / 1000);
+  const time = Buffer.alloc(8);
+  time.writeBigUInt64BE(BigInt(seconds));
+  const signature = sign(`cosignature/v1\ntime ${seconds}\n${text}`);
+  return lineOf(name, KINDS.witness, publicKey, Buffer.concat([time, signature]));
+}
+
+/** Whether one of the keys of the log, `name+id+key`, has signed a checkpoint. */
+export function isSigned(note: string, keys: readonly string[]): boolean {
+  const { origin, text, signatures } = readCheckpoint(note);
+  return keys.some((key) => {
+    const publicKey = Buffer.from(key.split('+').slice(2).join('+'), 'base64').subarray(1);
+    if (verifierKey(origin, KINDS.log, publicKey) !== key) return false;
+    const prefix = Buffer.from('302a300506032b6570032100', 'hex');
+    const spki = createPublicKey({ key: Buffer.concat([prefix, publicKey]), format: 'der', type: 'spki' });
+    return signatures.some((line) => {
+      const [, name, base64 = ''] = line.split(' ');
+      const signature = Buffer.from(base64, 'base64').subarray(4);
+      return name === origin && verify(null, Buffer.from(text), spki, signature);
+    });
+  });
+}

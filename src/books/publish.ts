@@ -1,0 +1,122 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Service } from '../context.ts';
+import { draftName } from '../private-file.ts';
+import { Problem } from '../problem.ts';
+import {
+  type Checkpoint,
+  checkpointOf,
+  isSigned,
+  KINDS,
+  readCheckpoint,
+  signCheckpoint,
+  verifierKey,
+} from './checkpoint.ts';
+import { type Closing, listClosings, textOfClosing } from './seal.ts';
+import type { Break } from './verify.ts';
+
+/** What is published of the closed days, so that nobody can deny or exchange them later. */
+
+/** The content of the folder: the texts of the closings, the checkpoint, and the public keys. */
+export type Published = {
+  readonly closings: readonly string[];
+  readonly checkpoint: string;
+  readonly keys: readonly string[];
+};
+
+/** Reads a folder. @returns undefined if nothing was published there */
+export async function readPublished(folder: string): Promise<Published | undefined> {
+  const read = (name: string) =>
+    readFile(join(folder, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    });
+  const [closings, checkpoint, keys] = await Promise.all([
+    read('closings'),
+    read('checkpoint'),
+    read('keys'),
+  ]);
+  if (checkpoint === undefined) return undefined;
+  return { closings: linesOf(closings ?? ''), checkpoint, keys: linesOf(keys ?? '') };
+}
+
+const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
+
+const dayOf = (closing: string) => (JSON.parse(closing) as string[])[2] as string;
+
+/**
+ * Publishes the closed days in a folder, which any web server serves: `closings`, `checkpoint` and `keys`.
+ * The checkpoint is written last, so a reader never sees one without its closings.
+ * @throws Problem `conflict` if no day is closed, or if the folder contains another history
+ */
+export async function publishBooks(
+  service: Pick<Service, 'db' | 'keys'>,
+  folder: string,
+): Promise<Checkpoint> {
+  const closings = await readTexts(service);
+  if (closings.length === 0)
+    throw new Problem('conflict', 'no day is closed yet: there is nothing to publish');
+  const published = await readPublished(folder);
+  const [found] = published ? findDifferences(service, published, closings) : [];
+  if (found)
+    throw new Problem('conflict', `${folder} contains another history: ${found.day}: ${found.detail}`);
+  const checkpoint = checkpointOf(closings);
+  await mkdir(folder, { recursive: true });
+  await writePublic(join(folder, 'closings'), closings.map((text) => `${text}\n`).join(''));
+  await writePublic(
+    join(folder, 'keys'),
+    keysOf(service, checkpoint.origin)
+      .map((key) => `${key}\n`)
+      .join(''),
+  );
+  await writePublic(join(folder, 'checkpoint'), signCheckpoint(checkpoint, service.keys.signers()));
+  return checkpoint;
+}
+
+/** Compares the closed days with those that were published in a folder. */
+export async function compareWith(service: Pick<Service, 'db' | 'keys'>, folder: string): Promise<Break[]> {
+  const published = await readPublished(folder);
+  if (!published) throw new Problem('not-found', `${folder} has no checkpoint`);
+  return findDifferences(service, published, await readTexts(service));
+}
+
+async function readTexts({ db }: Pick<Service, 'db'>): Promise<string[]> {
+  return (await db.query<Closing>(listClosings(null, null))).map(textOfClosing);
+}
+
+const keysOf = ({ keys }: Pick<Service, 'keys'>, origin: string) =>
+  keys.signers().map(({ publicKey }) => verifierKey(origin, KINDS.log, publicKey));
+
+function findDifferences(
+  service: Pick<Service, 'keys'>,
+  { closings, checkpoint }: Published,
+  own: readonly string[],
+): Break[] {
+  const difference = (day: string, detail: string): Break => ({ day, change: 'published', detail });
+  const at = closings.findIndex((text, index) => text !== own[index]);
+  const other = closings[at];
+  if (other !== undefined)
+    return [
+      difference(
+        dayOf(other),
+        own[at] === undefined
+          ? 'it was published, and is not closed here: the database was rolled back'
+          : 'it was published with another closing: there are two histories',
+      ),
+    ];
+  const { origin, size, root } = readCheckpoint(checkpoint);
+  const last = dayOf(closings.at(-1) ?? own.at(-1) ?? '[]') ?? '';
+  if (!isSigned(checkpoint, keysOf(service, origin)))
+    return [difference(last, 'the checkpoint was changed, or signed by the key of another installation')];
+  const expected = checkpointOf(closings.slice(0, size));
+  if (expected.size !== size || !expected.root.equals(root))
+    return [difference(last, 'the published closings are not those of the checkpoint')];
+  return [];
+}
+
+/** Writes a file that everybody may read, completely or not at all. */
+export async function writePublic(path: string, text: string): Promise<void> {
+  const draft = draftName(path);
+  await writeFile(draft, text, { mode: 0o644, flag: 'wx', flush: true });
+  await rename(draft, path);
+}

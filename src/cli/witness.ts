@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { checkpointOf, cosign, isSigned, KINDS, readCheckpoint, verifierKey } from '../books/checkpoint.ts';
+import { type Published, readPublished, writePublic } from '../books/publish.ts';
+import { type Signer, signerOf } from '../keyring/ring.ts';
+import { writePrivate } from '../private-file.ts';
+import { fail, numberOf, printJson, say } from './output.ts';
+
+export function registerWitness(program: Command): void {
+  program
+    .command('witness <dir> <state>')
+    .description(
+      'confirm the published checkpoint of an installation, unless it lacks or changes what was seen before',
+    )
+    .option('--json', 'print JSON')
+    .action(witness);
+}
+
+/**
+ * Confirms (cosigns) a checkpoint. `state` is a folder of the witness: its key, and the last checkpoint that
+ * it has confirmed. The first checkpoint is trusted, as are its keys. A later one must be signed by a key
+ * that was published with the one before it.
+ */
+async function witness(folder: string, state: string, { json }: { json?: boolean }): Promise<void> {
+  const published = (await readPublished(folder)) ?? fail(`${folder} has no checkpoint`);
+  const seen = await readPublished(state);
+  const problem = findProblem(published, seen);
+  if (problem) fail(`not confirmed: ${problem}`);
+  const { origin, size, text } = readCheckpoint(published.checkpoint);
+  await mkdir(state, { recursive: true });
+  const signer = await openSigner(join(state, 'secret'));
+  const name = `scrip-witness/${signer.publicKey.toString('hex').slice(0, 16)}`;
+  const line = cosign(text, name, signer, new Date());
+  await writePublic(join(state, 'closings'), published.closings.map((each) => `${each}\n`).join(''));
+  await writePublic(join(state, 'keys'), published.keys.map((each) => `${each}\n`).join(''));
+  await writePublic(join(state, 'checkpoint'), `${published.checkpoint}${line}`);
+  const key = verifierKey(name, KINDS.witness, signer.publicKey);
+  if (json) printJson({ origin, size, key });
+  else say(`confirmed ${numberOf(size, 'day')} of ${origin} by ${key}`);
+}
+
+/** Returns why a checkpoint cannot be confirmed. */
+export function findProblem({ closings, checkpoint, keys }: Published, seen: Published | undefined) {
+  const { origin, size, root } = readCheckpoint(checkpoint);
+  if (!isSigned(checkpoint, seen?.keys ?? keys)) return 'it is not signed by a key of this installation';
+  if (closings.length < size || !checkpointOf(closings.slice(0, size)).root.equals(root))
+    return 'the published closings are not those of the checkpoint';
+  if (!seen) return undefined;
+  const before = readCheckpoint(seen.checkpoint);
+  if (before.origin !== origin) return `it is of ${origin}, and ${before.origin} was seen before`;
+  if (before.size > size)
+    return `it has ${size} days, and ${before.size} were seen before: days were taken back`;
+  if (!checkpointOf(closings.slice(0, before.size)).root.equals(before.root))
+    return `its first ${before.size} days are not those that were seen before: there are two histories`;
+  return undefined;
+}
+
+/** Opens the key of the witness, which its first run creates. */
+async function openSigner(path: string): Promise<Signer> {
+  const seed = await readFile(path, 'utf8').catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+    const made = randomBytes(32).toString('hex');
+    await writePrivate(path, [made]);
+    return made;
+  });
+  return signerOf(Buffer.from(seed, 'hex'));
+}

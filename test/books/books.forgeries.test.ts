@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { compare, Verifier } from '@scrip/verifier';
+import fc from 'fast-check';
+import { checkpointOf, KINDS, signCheckpoint, verifierKey } from '../../src/books/checkpoint.ts';
+import type { Published } from '../../src/books/publish.ts';
+import { findProblem } from '../../src/cli/witness.ts';
+import { signerOf } from '../../src/keyring/ring.ts';
+import { openLedger, sell, spend } from '../support/books.ts';
+import { balance, type Day, type Forged, readProof, writeProof } from '../support/forgeries.ts';
+import { exportedText } from '../support/reports.ts';
+
+/**
+ * Forged proofs of seven kinds, and honest ones. FORGERIES is the number of each kind. A forger leaves the
+ * hashes as they were, makes them right, or makes the totals right too.
+ */
+
+const RUNS = Number(process.env['FORGERIES'] ?? 30);
+const SIGNER = signerOf(Buffer.alloc(32, 7));
+
+type Pick = (below: number) => number;
+const rowsOf = ({ days }: Forged) => days.flatMap((day) => day.slices);
+
+/** Takes a row that a forger chose. */
+function choose(forged: Forged, pick: Pick) {
+  const slices = rowsOf(forged).filter(({ rows }) => rows.length > 0);
+  const slice = slices[pick(slices.length)] ?? assert.fail();
+  const at = pick(slice.rows.length);
+  return { slice, at, row: slice.rows[at] ?? '' };
+}
+
+/** Adds a row to a day that is not its own, or does nothing if there is no other. */
+function addElsewhere({ days }: Forged, row: string, from: object, pick: Pick): void {
+  const others = days.filter(({ slices }) => slices.length > 0 && !slices.includes(from as never));
+  const slice = others[pick(others.length)]?.slices.at(pick(2) - 1) ?? assert.fail();
+  slice.rows.splice(pick(slice.rows.length + 1), 0, row);
+}
+
+const alter = (row: string, at: number, change: (value: string) => string) =>
+  row
+    .split('|')
+    .map((value, index) => (index === at ? change(value) : value))
+    .join('|');
+
+const FORGERIES: Record<string, (forged: Forged, pick: Pick) => void> = {
+  altered(forged, pick) {
+    const { slice, at, row } = choose(forged, pick);
+    const column = [4, 9, 12][pick(3)] ?? 4;
+    slice.rows[at] = alter(row, column, (value) =>
+      column === 12 ? `${value}x` : String(Number(value) + 1 + pick(9)),
+    );
+  },
+  dropped(forged, pick) {
+    const { slice, at } = choose(forged, pick);
+    slice.rows.splice(at, 1);
+  },
+  added(forged, pick) {
+    const { slice, at, row } = choose(forged, pick);
+    const id = alter(row, 0, (value) => `${value.slice(0, -4)}${(0x1000 + pick(0xefff)).toString(16)}`);
+    slice.rows.splice(at, 0, id);
+  },
+  'moved to another day'(forged, pick) {
+    const { slice, at, row } = choose(forged, pick);
+    slice.rows.splice(at, 1);
+    addElsewhere(forged, row, slice, pick);
+  },
+  'settled twice'(forged, pick) {
+    const { slice, row } = choose(forged, pick);
+    addElsewhere(forged, row, slice, pick);
+  },
+};
+
+const textsOf = (proof: string) =>
+  proof
+    .split('\n')
+    .flatMap((line) =>
+      /^\{"closing"/.test(line) ? [(JSON.parse(line) as { closing: string }).closing] : [],
+    );
+
+function publish(closings: readonly string[]): Published {
+  const checkpoint = checkpointOf(closings);
+  const keys = [verifierKey(checkpoint.origin, KINDS.log, SIGNER.publicKey)];
+  return { closings, checkpoint: signCheckpoint(checkpoint, [SIGNER]), keys };
+}
+
+/** Returns what a verifier says who knows what was published. */
+async function verified(proof: string, published: Published): Promise<string> {
+  const verifier = new Verifier();
+  try {
+    for (const line of proof.trim().split('\n')) verifier.line(line);
+    const sentence = verifier.end();
+    await compare(verifier.closings, published, published.keys[0]);
+    return sentence;
+  } catch (error) {
+    return `refused: ${(error as Error).message}`;
+  }
+}
+
+test('every forgery is found, with the day, and no honest proof is refused', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  const cafe = await ledger.merchant();
+  const cards = [...(await sell(shop, 3, 90)), ...(await sell(cafe, 2, 50))];
+  for (const day of ['02', '03', '04', '05']) {
+    if (day !== '02') await ledger.at(`2026-03-${day}T10:00:00Z`);
+    for (const card of cards) await spend(shop, card, 3, `${day} one${card.serial}`);
+    await ledger.at(`2026-03-${day}T10:40:00Z`);
+    for (const card of cards) await spend(shop, card, 2, `${day} two${card.serial}`);
+  }
+  await ledger.at('2026-03-06T00:30:00Z');
+  await ledger.close();
+  const wanted = { format: 'proof', from: '2026-03-02', to: '2026-03-06' } as const;
+  const whole = await exportedText(ledger.started.service, wanted);
+  const published = publish(textsOf(whole));
+  assert.match(await verified(whole, published), /^verified: 4 closed days/);
+  assert.equal(writeProof(readProof(whole)), writeProof(readProof(whole), false), 'the forger works well');
+
+  const choices = fc.infiniteStream(fc.nat());
+  const forging = async (forge: (forged: Forged, pick: Pick) => void, depths: readonly string[]) =>
+    fc.assert(
+      fc.asyncProperty(choices, fc.constantFrom(...depths), async (stream, depth) => {
+        const forged = readProof(whole);
+        const pick: Pick = (below) => (stream.next().value ?? 0) % below;
+        forge(forged, pick);
+        if (depth === 'totals') balance(forged);
+        const sentence = await verified(writeProof(forged, depth !== 'file'), published);
+        assert.match(sentence, /^refused: .*2026-03-0\d/);
+      }),
+      { numRuns: RUNS },
+    );
+  for (const [kind, forge] of Object.entries(FORGERIES))
+    await t.test(kind, () => forging(forge, ['file', 'hashes', 'totals']));
+  await t.test('split view', () => forging(FORGERIES['altered'] ?? assert.fail(), ['totals']));
+  await t.test('rolled back', () =>
+    fc.assert(
+      fc.property(choices, fc.integer({ min: 1, max: 3 }), fc.boolean(), (stream, kept, goesOn) => {
+        const forged = readProof(whole);
+        const days: Day[] = forged.days.splice(kept);
+        if (goesOn) {
+          const other: Forged = { ...forged, days };
+          FORGERIES['altered']?.(other, (below) => (stream.next().value ?? 0) % below);
+          forged.days.push(...days);
+          balance(forged);
+        }
+        const problem = findProblem(publish(textsOf(writeProof(forged))), published);
+        assert.match(problem ?? '', goesOn ? /there are two histories/ : /days were taken back/);
+      }),
+      { numRuns: RUNS },
+    ),
+  );
+  await t.test('honest proofs of some of the days', () =>
+    fc.assert(
+      fc.asyncProperty(fc.nat(3), fc.nat(3), async (one, other) => {
+        const [first, last] = [Math.min(one, other), Math.max(one, other)];
+        const some = readProof(whole);
+        const days = some.days.slice(first, last + 1);
+        const [from, to] = [`2026-03-0${2 + first}`, `2026-03-0${3 + last}`];
+        const header = JSON.stringify({ proof: 1, from, to, shows: 'all' });
+        const grown = publish(published.closings.slice(0, last + 1));
+        assert.match(await verified(writeProof({ ...some, header, days }), published), /^verified: /);
+        assert.equal(findProblem(published, grown), undefined);
+      }),
+      { numRuns: RUNS },
+    ),
+  );
+});

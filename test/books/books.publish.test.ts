@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { before, beforeEach, test } from 'node:test';
+import { compare, Verifier } from '@scrip/verifier';
+import { checkpointOf, readCheckpoint, signCheckpoint } from '../../src/books/checkpoint.ts';
+import { compareWith, publishBooks, readPublished } from '../../src/books/publish.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import type { Service } from '../../src/context.ts';
+import { KeyRing, ringKey, signerOf } from '../../src/keyring/ring.ts';
+import { type Ledger, openLedger, sell } from '../support/books.ts';
+import { temporaryFolder } from '../support/leave-nothing.ts';
+import { exportedText } from '../support/reports.ts';
+import { ofFile } from '../support/scope.ts';
+
+/** Closed days are published with a checkpoint, against which another history does not get through. */
+
+const t = ofFile();
+let ledger: Ledger;
+let service: Service;
+let folder: string;
+
+before(async () => {
+  ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  ({ service } = ledger.started);
+  await sell(await ledger.merchant(), 1, 25);
+  await ledger.at('2026-03-04T00:30:00Z');
+  await ledger.close();
+});
+
+beforeEach(async () => {
+  folder = join(await temporaryFolder('scrip-published-'), 'web');
+});
+
+const differences = async (of: Pick<Service, 'db' | 'keys'> = service) =>
+  (await compareWith(of, folder)).map(({ day, change, detail }) => `${day} ${change}: ${detail}`);
+
+/** Verifies the proof of all days with what was published. */
+async function verified(key?: string): Promise<string> {
+  const wanted = { format: 'proof', from: '2026-03-02', to: '2026-03-04' } as const;
+  const verifier = new Verifier();
+  for (const line of (await exportedText(service, wanted)).trim().split('\n')) verifier.line(line);
+  const published = (await readPublished(folder)) ?? assert.fail();
+  return compare(verifier.closings, published, key ?? published.keys[0]).then(
+    () => 'verified',
+    (error: Error) => error.message,
+  );
+}
+
+const file = (name: string) => join(folder, name);
+const replace = async (name: string, one: string | RegExp, other: string) =>
+  writeFile(file(name), (await readFile(file(name), 'utf8')).replace(one, other));
+
+test('what is published agrees with the database and with a proof, and grows day by day', async () => {
+  const first = await publishBooks(service, folder);
+  assert.equal(first.size, 2);
+  assert.deepEqual(await differences(), []);
+  assert.equal(await verified(), 'verified');
+  await ledger.at('2026-03-05T00:30:00Z');
+  await ledger.close();
+  const second = await publishBooks(service, folder);
+  assert.deepEqual([second.size, second.origin], [3, first.origin]);
+  assert.deepEqual(await differences(), []);
+  assert.equal(await verified(), 'verified');
+  const [origin, size, root] = (await readFile(file('checkpoint'), 'utf8')).split('\n');
+  assert.deepEqual([origin, size, root], [second.origin, '3', second.root.toString('base64')]);
+});
+
+test('a database that was rolled back is found, and not published over what it has lost', async () => {
+  await publishBooks(service, folder);
+  const text = (await readFile(file('closings'), 'utf8')).trim().split('\n').at(-1) ?? '';
+  await writeFile(file('closings'), text.replace('"2026-03-', '"2026-04-'), { flag: 'a' });
+  const found = await differences();
+  assert.match(found.join(), /^2026-04-\d\d published: .* the database was rolled back$/);
+  await assert.rejects(publishBooks(service, folder), /contains another history: 2026-04/);
+});
+
+test('a closing that was published with another hash is found', async () => {
+  await publishBooks(service, folder);
+  await replace('closings', '"UTC"', '"Asia/Tokyo"');
+  assert.match((await differences()).join(), /^2026-03-02 published: .* there are two histories$/);
+  await assert.rejects(publishBooks(service, folder), /contains another history: 2026-03-02/);
+  assert.match(await verified(), /the published closings are not those of the checkpoint/);
+});
+
+test('a checkpoint that was changed, or is of another installation, is found', async () => {
+  const { origin } = await publishBooks(service, folder);
+  const other = new KeyRing([ringKey('k9', randomBytes(32))], randomBytes(32));
+  assert.match((await differences({ db: service.db, keys: other })).join(), /key of another installation/);
+  const [foreign] = other.signers();
+  const key = `${origin}+00000000+${Buffer.concat([Buffer.from([1]), foreign?.publicKey ?? randomBytes(32)]).toString('base64')}`;
+  assert.match(await verified(key), /it belongs to another installation/);
+  await replace('checkpoint', '\n3\n', '\n2\n');
+  assert.match((await differences()).join(), /the checkpoint was changed/);
+  assert.match(await verified(), /signature of .* is not valid/);
+  await rm(file('checkpoint'));
+  await assert.rejects(compareWith(service, folder), /has no checkpoint/);
+});
+
+test('a witness confirms a checkpoint, and refuses fewer days later', async () => {
+  const state = join(folder, '../state');
+  const run = async () =>
+    (await createProgram('witness')).parseAsync(['witness', folder, state], { from: 'user' });
+  await publishBooks(service, folder);
+  await run();
+  const cosigned = await readFile(join(state, 'checkpoint'), 'utf8');
+  const { text, signatures } = readCheckpoint(cosigned);
+  const [, name = '', base64 = ''] = (signatures.at(-2) ?? '').split(' ');
+  const seed = Buffer.from(await readFile(join(state, 'secret'), 'utf8'), 'hex');
+  const bytes = Buffer.from(base64, 'base64');
+  const signer = signerOf(seed);
+  assert.match(name, /^scrip-witness\/[0-9a-f]{16}$/);
+  const signed = `cosignature/v1\ntime ${bytes.readBigUInt64BE(4)}\n${text}`;
+  assert.deepEqual(bytes.subarray(12), signer.sign(signed));
+  const { closings = [] } = (await readPublished(folder)) ?? {};
+  await writeFile(
+    file('checkpoint'),
+    signCheckpoint(checkpointOf(closings.slice(0, 1)), service.keys.signers()),
+  );
+  await assert.rejects(run(), /not confirmed: it has 1 days, and 3 were seen before/);
+  assert.equal(await readFile(join(state, 'checkpoint'), 'utf8'), cosigned);
+});
+
+test('after a rotation, the older key signs too until it is dropped', async () => {
+  await publishBooks(service, folder);
+  const [known = ''] = (await readPublished(folder))?.keys ?? [];
+  const older = ringKey('k1', randomBytes(32));
+  const newer = ringKey('k2', randomBytes(32));
+  const keysAfter = async (...keys: ConstructorParameters<typeof KeyRing>[0][number][]) => {
+    await rm(folder, { recursive: true });
+    await publishBooks({ db: service.db, keys: new KeyRing(keys, randomBytes(32)) }, folder);
+    return (await readPublished(folder))?.keys ?? [];
+  };
+  const [before = ''] = await keysAfter(older);
+  const both = await keysAfter(newer, older);
+  assert.equal(both.length, 2);
+  for (const key of both) assert.equal(await verified(key), 'verified');
+  assert.ok(both.includes(before) && !both.includes(known));
+  assert.deepEqual(await keysAfter(newer), both.slice(0, 1));
+  assert.match(await verified(before), /is not signed by the key/);
+});
