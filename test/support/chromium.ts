@@ -4,7 +4,14 @@ import { after, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import packed from '@sparticuz/chromium';
 import axe from 'axe-core';
-import { type Browser, type BrowserContextOptions, chromium, type Page, type Request } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+  type Request,
+  type Route,
+} from 'playwright-core';
 import { DEMO_OWNER, inviteDemoPerson } from '../../src/people/demo.ts';
 import { asOperator, type ListeningService } from './harness.ts';
 import { PATIENCE_MS } from './until.ts';
@@ -155,6 +162,13 @@ export async function pageOf(
   await open.page.context().addCookies([...cookies].map(([name, value]) => ({ name, value, ...attributes })));
   return open;
 }
+
+/**
+ * Sends a request of a page on, and returns the answer, which the page does not get. The service refuses
+ * requests without the header that browsers add.
+ */
+export const arrive = (route: Route) =>
+  route.fetch({ headers: { ...route.request().headers(), 'sec-fetch-site': 'same-origin' } });
 
 /** Two frames: a page has drawn what it received, and sent what that asks for. */
 const DRAWN = `new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())))`;
