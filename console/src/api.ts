@@ -53,7 +53,7 @@ export type Query = Readonly<Record<string, string | number | boolean | undefine
 /** A file, instead of a JSON document. */
 export type Download = { readonly name: string; readonly content: Blob };
 
-type Sent = { readonly body?: unknown; readonly idempotencyKey?: string };
+type Sent = { readonly body?: unknown; readonly idempotencyKey?: string; readonly signal?: AbortSignal };
 
 /** After this time without a key or a click, the page reads by itself, which does not keep the session. */
 const UNTOUCHED_MS = 60_000;
@@ -122,7 +122,8 @@ export function send<Answer>(
   return call(method, path, sent);
 }
 
-async function call<Answer>(method: string, path: string, { body, idempotencyKey }: Sent): Promise<Answer> {
+async function call<Answer>(method: string, path: string, sent: Sent): Promise<Answer> {
+  const { body, idempotencyKey, signal } = sent;
   const by = Date.now() - touchedAt > UNTOUCHED_MS ? 'background' : 'person';
   const headers: Record<string, string> = { accept: 'application/json', 'x-scrip-request': by };
   if (body !== undefined) headers['content-type'] = 'application/json';
@@ -131,21 +132,22 @@ async function call<Answer>(method: string, path: string, { body, idempotencyKey
     method,
     headers,
     body: body === undefined ? undefined : JSON.stringify(body),
+    signal,
   }).catch(() => undefined);
   if (!response || response.status >= 500) onFailure();
   if (!response) throw new ApiProblem(0, {});
   const fileName = /filename="([^"]+)"/.exec(response.headers.get('content-disposition') ?? '')?.[1];
   const answer = fileName
-    ? { download: { name: fileName, content: await bodyOf(response) } }
-    : parse(await response.text());
+    ? { download: { name: fileName, content: await complete(response.blob()) } }
+    : parse(await complete(response.text()));
   if (response.status === 401 && !(method === 'GET' && path === '/session')) onSignedOut();
   if (!response.ok) throw new ApiProblem(response.status, (answer ?? {}) as Partial<ProblemBody>);
   return answer as Answer;
 }
 
-/** Downloads a complete file. A download that breaks off is an error. @throws ApiProblem */
-async function bodyOf(response: Response): Promise<Blob> {
-  return response.blob().catch(() => {
+/** Reads a body to its end. One that breaks off is an error. @throws ApiProblem */
+function complete<Body>(body: Promise<Body>): Promise<Body> {
+  return body.catch(() => {
     throw new ApiProblem(0, {});
   });
 }

@@ -6,7 +6,11 @@ import type { SideMenu } from './ui/shell.tsx';
 
 const MENU: SideMenu = [
   {
-    places: [{ name: 'overview', to: '/' }, { name: 'check' }],
+    places: [
+      { name: 'overview', to: '/', needs: 'transaction.list' },
+      { name: 'till', needs: 'till.redeem' },
+      { name: 'check' },
+    ],
   },
   {
     group: 'vouchers',
@@ -38,6 +42,7 @@ start(
   'portal',
   routerOf('/portal', MENU, {
     '/': () => import('./portal-pages/home.tsx'),
+    '/till': () => import('./portal-pages/till.tsx'),
     '/check': () => import('./portal-pages/check.tsx'),
     '/transactions': () => import('./pages/transactions.tsx'),
     '/transactions/$id': () => import('./pages/transactions.tsx'),

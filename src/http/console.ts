@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
 import { serveFolder } from './files.ts';
-import { policyOf } from './headers.ts';
+import { permissionsOf, policyOf } from './headers.ts';
 import { PREFIXES } from './operator/desk.ts';
 import { TransportRefusal } from './wire.ts';
 
@@ -12,8 +12,9 @@ const FOLDER = new URL('../../console/dist/', import.meta.url);
 
 /** The pages. Any address below the prefix is an address within the page. */
 const PAGES = [
-  { prefix: '/console', file: 'index.html' },
-  { prefix: '/portal', file: 'portal.html' },
+  { prefix: '/console', file: 'index.html', devices: [] },
+  // The till scans cards.
+  { prefix: '/portal', file: 'portal.html', devices: ['camera'] },
 ] as const;
 
 const NONCE = '__NONCE__';
@@ -43,7 +44,7 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
       request.trace.route = '/console/*';
       done();
     });
-    const pages = PAGES.map(({ prefix, file }) => ({ prefix, html: readPage(file) }));
+    const pages = PAGES.map(({ file, ...rest }) => ({ ...rest, html: readPage(file) }));
     if (pages.some(({ html }) => html === undefined)) {
       service.log.warn('the console is not built: run `npm run build -w @scrip/console`, then start again');
     } else {
@@ -57,13 +58,13 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
         },
       });
     }
-    for (const { prefix, html } of pages) {
+    for (const { prefix, html, devices } of pages) {
       scope.get(prefix, (_request, reply) => reply.redirect(`${prefix}/`, 308));
       for (const path of [`${prefix}/`, `${prefix}/*`])
         scope.get(path, (request, reply) => {
           // Not a page, but an unknown path of the API with the same prefix.
           if (request.url.startsWith(`${PREFIXES.portal}/`)) throw new TransportRefusal('98', 404);
-          return sendPage(reply, html);
+          return sendPage(reply.header('permissions-policy', permissionsOf(devices)), html);
         });
     }
   });

@@ -18,6 +18,13 @@ export function policyOf(permitted: Readonly<Record<string, string>>): string {
     .join('; ');
 }
 
+const DEVICES = ['camera', 'geolocation', 'microphone', 'payment', 'usb'];
+
+/** Returns a Permissions-Policy that lets a page itself use the devices that are named, and nothing else. */
+export function permissionsOf(permitted: readonly string[]): string {
+  return DEVICES.map((device) => `${device}=(${permitted.includes(device) ? 'self' : ''})`).join(', ');
+}
+
 /** The headers of every answer: it is kept in no cache unless it says so, and is nothing but what it says. */
 const ALWAYS: readonly Header[] = [
   ['cache-control', 'no-store'],
@@ -32,7 +39,7 @@ const ALWAYS: readonly Header[] = [
 const FOR_BROWSERS: readonly Header[] = [
   ['content-security-policy', policyOf({})],
   ['referrer-policy', 'no-referrer'],
-  ['permissions-policy', 'camera=(), geolocation=(), microphone=(), payment=(), usb=()'],
+  ['permissions-policy', permissionsOf([])],
   ['cross-origin-opener-policy', 'same-origin'],
   ['cross-origin-resource-policy', 'same-origin'],
 ];

@@ -17,7 +17,7 @@ import { redeem } from '../redemptions/redeem.ts';
 import { repeatUpdate } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
 import { Line, Money, SerialNumber, Text, Time } from '../schema.ts';
-import { showTransaction, TransactionSchema } from '../transactions/transactions.ts';
+import { showTransaction, TransactionSchema, transactions } from '../transactions/transactions.ts';
 import { activate } from '../vouchers/activate.ts';
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/show.ts';
@@ -267,6 +267,26 @@ const checkVoucher = reading({
   },
 });
 
+const tillFind = reading({
+  name: 'till.find',
+  summary: 'Find what was booked under a reference: the redemption, else the activation or cash-out',
+  description: 'It says whether a request without an answer was booked. 404: it was not, so far.',
+  method: 'POST',
+  path: '/till/find',
+  command: NO_COMMAND,
+  input: { reference: TillReference('The reference of the request.') },
+  output: Booked,
+  roles: TILL_ROLES,
+  async run(caller, { reference }) {
+    checkReference(reference);
+    const merchantId = ownIdOf(caller);
+    // A standby may not have the transaction yet.
+    const service = { ...caller.service, readDb: caller.service.db };
+    const found = await transactions.find.run({ ...caller, service }, { reference, merchantId });
+    return booked(caller, found.transactionId, true);
+  },
+});
+
 const giveUp = changing({
   name: 'redemption.give-up',
   summary: 'Give up a redemption whose outcome is unknown: reverse it, or ensure that it is never booked',
@@ -302,5 +322,6 @@ export const TILL = tableOf(
   tillCorrect,
   tillVoid,
   tillCashOut,
+  tillFind,
   giveUp,
 );

@@ -138,7 +138,7 @@ const show = reading({
 
 const find = reading({
   name: 'transaction.find',
-  summary: "Find the transaction of a merchant's reference: the redemption, else the activation or top-up",
+  summary: "Find a merchant's transaction by reference: redemption, else activation, cash-out or top-up",
   method: 'POST',
   path: '/transactions/find',
   command: 'transaction show',
@@ -149,9 +149,10 @@ const find = reading({
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const [first] = await caller.service.readDb.query<{ id: string }>(sql`
 select id from claims
-where merchant_id = ${id} and reference = ${reference} and operation in ('redeem', 'activate', 'top-up')
+where merchant_id = ${id} and reference = ${reference} and operation in ('redeem', 'activate', 'cash-out', 'top-up')
   and (operation <> 'redeem' or serial_number is not null) -- it was not given up
-order by case operation when 'redeem' then 1 when 'activate' then 2 else 3 end limit 1`);
+order by case operation when 'redeem' then 1 when 'activate' then 2 when 'cash-out' then 3 else 4 end
+limit 1`);
     if (!first) throw notFound(`transaction with this reference of merchant ${id}`);
     return showTransaction(caller.service, first.id);
   },

@@ -68,6 +68,11 @@ test('the policy of the console allows only its own files', async (t) => {
     assert.equal(headers['cache-control'], 'no-store');
     assert.equal(headers['x-content-type-options'], 'nosniff');
     assert.equal(headers['referrer-policy'], 'no-referrer');
+    const camera = url.startsWith('/portal/') ? 'camera=(self)' : 'camera=()';
+    assert.equal(
+      headers['permissions-policy'],
+      `${camera}, geolocation=(), microphone=(), payment=(), usb=()`,
+    );
     assert.match(body, /<script [^>]*src="\/console\/assets\//);
     assert.doesNotMatch(body, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|(src|href)="(?!\/console\/)/);
   }

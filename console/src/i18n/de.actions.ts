@@ -150,8 +150,14 @@ export const actions: Catalogue['actions'] = {
   'session.step-up-refused': ['Zweiter Faktor abgelehnt'],
   'session.end': ['Abmelden'],
   'settlement.paid': ['Ausgezahlt'],
-  'till.correct': ['Einlösung berichtigen'],
-  'till.void': ['Aktivierung zurücknehmen'],
+  'till.correct': [
+    'Einlösung berichtigen',
+    'Berichtigt den Betrag einer Einlösung, einmal. 0 storniert sie ganz.',
+  ],
+  'till.void': [
+    'Aktivierung zurücknehmen',
+    'Zieht den Gutschein ein; der Wert geht auf das Guthaben zurück.',
+  ],
   'token.refused': ['Token abgelehnt'],
   'user.add-passkey': ['Passkey hinzufügen'],
   'user.bind-oidc': ['Single Sign-on verbinden'],

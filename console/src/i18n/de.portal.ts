@@ -3,11 +3,6 @@ import type { Catalogue } from './en.ts';
 /** Die Texte des Portals und leerer Listen. */
 export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'empty' | 'bank'> = {
   portal: {
-    checkLead: 'Falsche PINs zählen hier wie an einer Kasse.',
-    checkIt: 'Prüfen',
-    code: 'Code (12 Ziffern)',
-    pin: 'PIN (4 Ziffern)',
-    usable: 'Einlösbar',
     reconcileTitle: 'Kasse abgleichen',
     reconcileLead:
       'Vergleicht die Verkäufe in einer CSV-Datei Ihrer Kasse mit Scrip. Die Datei braucht eine Spalte mit Referenzen und eine mit Beträgen und bleibt in diesem Browser.',

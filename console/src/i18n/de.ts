@@ -57,6 +57,7 @@ export const de: Catalogue = {
     tokens: 'Tokens',
     account: 'Mein Konto',
     signOut: 'Abmelden',
+    till: 'Kasse',
     check: 'Gutschein prüfen',
     floats: 'Guthaben',
     keys: 'API-Schlüssel',

@@ -1,11 +1,6 @@
 /** The texts of the portal, and of empty lists. */
 export const portal = {
   portal: {
-    checkLead: 'Wrong PINs count here as they do at a till.',
-    checkIt: 'Check',
-    code: 'Code (12 digits)',
-    pin: 'PIN (4 digits)',
-    usable: 'Can be redeemed',
     reconcileTitle: 'Reconcile your till',
     reconcileLead:
       'Compares the sales in a CSV file of your till with Scrip. The file needs a column of references and one of amounts, and stays in this browser.',

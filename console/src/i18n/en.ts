@@ -54,6 +54,7 @@ export const en = {
     tokens: 'Tokens',
     account: 'My account',
     signOut: 'Sign out',
+    till: 'Till',
     check: 'Check a voucher',
     floats: 'Float',
     keys: 'API keys',

@@ -1,74 +1,40 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
-import { useMutation } from '@tanstack/react-query';
-import { useRef } from 'react';
-import { send } from '../api.ts';
+import { Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { CardForm } from '../till/card-form.tsx';
+import { Refused, useCheck } from '../till/sale-form.tsx';
+import { useTillTexts } from '../till/texts.ts';
 import { useFormat } from '../ui/format.ts';
-import type { Item } from '../ui/list.tsx';
-import { Head, Panel, Problem, submits } from '../ui/parts.tsx';
-import { PasswordField } from '../ui/password.tsx';
+import { Head, Panel } from '../ui/parts.tsx';
 import { Fields } from '../ui/value.tsx';
-import { useValues } from '../ui/values.ts';
 
 /**
  * Shows a voucher's balance by code and PIN. Wrong PINs count as at a till. Code and PIN are not kept after
  * the answer.
  */
 export function Screen() {
-  const { nav, portal: texts } = useTexts();
+  const { nav } = useTexts();
+  const texts = useTillTexts();
   const format = useFormat();
-  const code = useRef<HTMLInputElement>(null);
-  const { values, setValues, inputOf } = useValues({ code: '', pin: '' });
-  const {
-    data: answer,
-    error,
-    isPending,
-    mutate,
-  } = useMutation({
-    mutationFn: () => {
-      const body = { code: values.code.replace(/[\s-]/g, ''), pin: values.pin };
-      return send<Item>('POST', '/vouchers/check', { body });
-    },
-    onSuccess: () => {
-      setValues({ code: '', pin: '' });
-      code.current?.focus();
-    },
-  });
-  const money = (name: string) => format.money(Number(answer?.[name]), String(answer?.['currency']));
+  const check = useCheck();
+  const [answer, setAnswer] = useState<PortalAnswer<'voucher.check'>>();
   return (
     <>
       <Head title={nav.check} note={texts.checkLead} />
       <Stack maw={560}>
         <Panel padded>
-          <form onSubmit={submits(mutate)}>
-            <Group align="flex-end" gap={8}>
-              <TextInput
-                ref={code}
-                label={texts.code}
-                required
-                withAsterisk={false}
-                inputMode="numeric"
-                autoComplete="off"
-                pattern="[0-9 \-]{12,17}"
-                {...inputOf('code')}
-              />
-              <PasswordField
-                label={texts.pin}
-                required
-                withAsterisk={false}
-                inputMode="numeric"
-                autoComplete="off"
-                pattern="[0-9]{4}"
-                w={150}
-                {...inputOf('pin')}
-              />
-              <Button type="submit" size="sm" loading={isPending}>
-                {texts.checkIt}
-              </Button>
-            </Group>
-          </form>
+          <CardForm
+            button={texts.check}
+            isPending={check.isPending}
+            onCard={async (card) => {
+              setAnswer(undefined);
+              setAnswer(await check.mutateAsync(card));
+              check.reset();
+            }}
+          />
         </Panel>
-        {error && <Problem error={error} />}
+        <Refused error={check.error} />
         {answer && (
           <Panel padded>
             <Stack gap="md">
@@ -76,9 +42,9 @@ export function Screen() {
                 <Text size="sm" className="quiet">
                   {texts.usable}
                 </Text>
-                <div className="stat">{money('usableAmount')}</div>
+                <div className="stat">{format.money(answer.usableAmount, answer.currency)}</div>
               </div>
-              <Fields of={answer} without={['state', 'currency', 'usableAmount']} />
+              <Fields of={answer} without={['currency', 'usableAmount']} />
             </Stack>
           </Panel>
         )}

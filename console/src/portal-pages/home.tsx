@@ -1,4 +1,5 @@
 import { Stack } from '@mantine/core';
+import { Navigate } from '@tanstack/react-router';
 import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
@@ -8,14 +9,14 @@ import { List } from '../ui/list.tsx';
 import { Empty, Head, Stat } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { State } from '../ui/value.tsx';
-import { Screen as Check } from './check.tsx';
 
 /** The float, the amount to be settled, and the latest transactions. */
 export function Screen() {
   const texts = useTexts();
   const { operations, offers } = useApp();
-  // Some roles only check vouchers.
-  if (operations && !offers('transaction.list')) return <Check />;
+  // A cashier starts at the till; others who see no transactions check vouchers.
+  if (operations && !offers('transaction.list'))
+    return <Navigate to={offers('till.redeem') ? '/till' : '/check'} replace />;
   return (
     <>
       <Head title={texts.nav.overview} />

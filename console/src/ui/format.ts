@@ -26,6 +26,9 @@ export function useFormat() {
   const dateOf = (text: string, options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, options).format(new Date(text));
   const time = (text: string) => dateOf(text, { dateStyle: 'medium', timeStyle: 'short' });
+  /** A time as it is in a zone. */
+  const timeIn = (text: string, timeZone: string) =>
+    dateOf(text, { dateStyle: 'medium', timeStyle: 'short', timeZone });
   const exact = (text: string) => dateOf(text, { dateStyle: 'full', timeStyle: 'long' });
   /** A day stays on one line. */
   const day = (text: string) =>
@@ -47,7 +50,22 @@ export function useFormat() {
   const percent = (text: string) => exactly(text) + (language === 'de' ? '\u00a0%' : '%');
   const short = (value: number) =>
     write(value, { notation: 'compact', maximumFractionDigits: 1, useGrouping: 'always' });
-  return { money, amount, moved, time, exact, day, dayShort, month, number, exactly, percent, short, locale };
+  return {
+    money,
+    amount,
+    moved,
+    time,
+    timeIn,
+    exact,
+    day,
+    dayShort,
+    month,
+    number,
+    exactly,
+    percent,
+    short,
+    locale,
+  };
 }
 
 /** Returns a time in a zone as `2026-01-31 23:59:59`, or in UTC if the browser does not know the zone. */

@@ -1,0 +1,105 @@
+import './till.css';
+import { Button, Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { useState } from 'react';
+import type { PortalAnswer } from '../answers.ts';
+import { Actions, type Acts } from '../ui/actions.tsx';
+import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
+import { Panel } from '../ui/parts.tsx';
+import { useWords } from '../ui/words.ts';
+import { useTillTexts } from './texts.ts';
+
+/** What the service answers about a booked sale. */
+export type Receipt = PortalAnswer<'till.redeem'>;
+
+const PAPER = 'scrip.till-paper';
+
+/** A receipt, which can be printed on paper of 80 mm and on A4. */
+export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt: Receipt): void }) {
+  const texts = useTillTexts();
+  const format = useFormat();
+  const { kind, word } = useWords();
+  const [paper, setPaper] = useState(() => localStorage.getItem(PAPER) ?? 'roll');
+  const { transaction, currency, balance, replayed } = of;
+  const money = (amount: number) => format.money(Math.abs(amount), currency);
+  const onDone = (answer: object) => onChanged(answer as Receipt);
+  const given = { reference: transaction.reference ?? transaction.transactionId };
+  const { refundStatus } = transaction;
+  const acts: Acts = [
+    transaction.kind === 'REDEMPTION' && refundStatus === null && { name: 'till.correct', given, onDone },
+    transaction.kind === 'ACTIVATION' && { name: 'till.void', given, isDanger: true, onDone },
+  ];
+  return (
+    <Panel title={texts.receipt} padded aside={<Actions acts={acts} />}>
+      <Stack gap="md">
+        <div aria-live="polite">
+          <div className="stat">{`${kind(transaction.kind, 'kind')} ${money(transaction.amount)}`}</div>
+          <Text size="sm" className="quiet">
+            {`${texts.remaining}: ${money(balance)}`}
+          </Text>
+          {refundStatus && <Text size="sm">{word(refundStatus, 'refundStatus')}</Text>}
+          {replayed && <Text size="sm">{texts.replayed}</Text>}
+        </div>
+        <Group gap={8}>
+          {/* Enter prints; a digit begins the next sale. */}
+          <Button size="sm" autoFocus onClick={() => print()}>
+            {texts.print}
+          </Button>
+          <SegmentedControl
+            aria-label={texts.paper}
+            size="xs"
+            data={[
+              { value: 'roll', label: texts.roll },
+              { value: 'a4', label: texts.a4 },
+            ]}
+            value={paper}
+            onChange={(chosen) => {
+              localStorage.setItem(PAPER, chosen);
+              setPaper(chosen);
+            }}
+          />
+          <Text size="xs" className="quiet">
+            {texts.printHint}
+          </Text>
+        </Group>
+        <Paper of={of} paper={paper} />
+      </Stack>
+    </Panel>
+  );
+}
+
+/** What is printed: without a code or a PIN. */
+function Paper({ of, paper }: { of: Receipt; paper: string }) {
+  const texts = useTillTexts();
+  const format = useFormat();
+  const { kind } = useWords();
+  const { session } = useApp();
+  const { transaction, voucherCode, serialNumber, currency, balance } = of;
+  const lines = [
+    [kind(transaction.kind, 'kind'), format.money(transaction.amount, currency)],
+    [texts.remaining, format.money(balance, currency)],
+    [texts.card, voucherCode],
+    [texts.serialNumber, serialNumber],
+    [texts.reference, transaction.reference],
+    [texts.time, format.timeIn(transaction.timestamp, session?.zone ?? 'UTC')],
+    [texts.transaction, transaction.transactionId],
+  ];
+  return (
+    <article className="receipt" data-paper={paper}>
+      <h3>
+        <bdi>{session?.user.merchantName}</bdi>
+      </h3>
+      <dl className="fields">
+        {lines.map(
+          ([name, value]) =>
+            value && (
+              <div key={name}>
+                <dt>{name}</dt>
+                <dd>{value}</dd>
+              </div>
+            ),
+        )}
+      </dl>
+    </article>
+  );
+}
