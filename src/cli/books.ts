@@ -11,6 +11,7 @@ import { DAY_ENDS } from '../settlement/fees.ts';
 import { addOperations, performOperation } from './commands.ts';
 import { withService } from './open.ts';
 import { numberOf, printJson, printTable, say, toJson, wrongUsage } from './output.ts';
+import { addPack } from './pack.ts';
 import { parseDay, parseId } from './parse.ts';
 import { performCommand, performFile, requireMerchant } from './perform.ts';
 
@@ -31,6 +32,7 @@ export function addBooks(books: Command): void {
     .action(publish);
   addVerify(books);
   addReport(books);
+  addPack(books);
 }
 
 async function publish(folder: string, { json = false }: { json?: boolean }): Promise<void> {

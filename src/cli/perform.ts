@@ -81,7 +81,7 @@ export async function requireApproval(
 }
 
 /**
- * Lists the items of a command page by page, up to a number; without a number, the list has only one page.
+ * Lists the items of a command, up to a number; by default all of them.
  */
 export async function listCommand<Input extends TObject, Item>(
   operation: Listing<Input, Item>,
@@ -91,18 +91,29 @@ export async function listCommand<Input extends TObject, Item>(
   print: (items: Item[]) => void,
 ): Promise<void> {
   await withService(async (service) => {
-    const items: Item[] = [];
-    let cursor: string | null | undefined;
-    do {
-      const size = limit === undefined ? {} : { limit: Math.min(PAGE_MAX, limit - items.length) };
-      const input = { ...filters, ...size, ...(cursor && { cursor }) };
-      const page = (await performWith(service, operation as never, input as never)) as Page<Item>;
-      items.push(...page.items);
-      cursor = page.nextCursor;
-    } while (cursor && items.length < (limit ?? 0));
+    const items = await Array.fromAsync(itemsOf(service, operation, filters, limit));
     if (json) printJson(items);
     else print(items);
   });
+}
+
+/** Lists the items of an operation page by page, up to a number; by default all of them. */
+export async function* itemsOf<Input extends TObject, Item>(
+  service: Service,
+  operation: Listing<Input, Item>,
+  filters: object,
+  limit?: number,
+): AsyncGenerator<Item> {
+  let left = limit ?? Number.POSITIVE_INFINITY;
+  let cursor: string | null | undefined;
+  do {
+    const size = limit === undefined ? {} : { limit: Math.min(PAGE_MAX, left) };
+    const input = { ...filters, ...size, ...(cursor && { cursor }) };
+    const page = (await performWith(service, operation as never, input as never)) as Page<Item>;
+    yield* page.items;
+    left -= page.items.length;
+    cursor = page.nextCursor;
+  } while (cursor && left > 0);
 }
 
 /** An operation that returns pages of items. */
@@ -149,7 +160,7 @@ export async function performFile<Input extends TObject>(
 
 const runChange: typeof withService = (run) => withOperator(({ service }, config) => run(service, config));
 
-async function* piecesOf(content: File['content']): AsyncGenerator<string | Buffer> {
+export async function* piecesOf(content: File['content']): AsyncGenerator<string | Buffer> {
   if (typeof content === 'string' || Buffer.isBuffer(content)) yield content;
   else yield* content;
 }

@@ -26,6 +26,7 @@ export const COMMANDS_ONLY = {
     approval: alone('Nobody is in the database yet.'),
   },
   'books publish': { why: 'It writes files on the machine.', approval: null },
+  'books pack': { why: 'It writes a folder of the machine, of what other operations read.', approval: null },
   completion: { why: 'It prints a script for the shell of the machine.', approval: null },
   'db url': { why: 'It prints the password of the database.', approval: null },
   doctor: { why: 'It examines the machine that it runs on.', approval: null },

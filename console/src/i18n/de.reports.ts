@@ -36,6 +36,10 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
       use: 'Für die Finanzbuchhaltung: Buchungen mit Kontonummern.',
     },
     bank: { title: 'Bank', use: 'Für die Finanzen: das Bankkonto gegen die Bücher.' },
+    safeguarding: {
+      title: 'Sicherung der Gelder',
+      use: 'Für die Finanzen und die Aufsicht: was anderen zusteht, und was die Bank dafür hält, Tag für Tag.',
+    },
   },
   books: {
     days: 'Tage',

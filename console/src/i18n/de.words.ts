@@ -171,6 +171,8 @@ export const words: Catalogue['words'] = {
   ok: 'OK',
   differs: 'Weicht ab',
   UNEXPLAINED: 'Ungeklärt',
+  SHORTFALL: 'Fehlbetrag',
+  'no account': 'Kein Konto',
   GAP: 'Lücke davor',
   INCOMPLETE: 'Unvollständig',
   'GAP INCOMPLETE': 'Lücke davor, unvollständig',

@@ -1,6 +1,7 @@
 import { entriesWhere } from '../../bank/entries.ts';
 import { statementsWhere } from '../../bank/statements.ts';
 import { type Sql, sql } from '../../db/sql.ts';
+import { accountsOf } from '../../ledger/kinds.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
 import { findUnmapped, type GlLine, glSums, readGlMapping } from '../gl.ts';
 import {
@@ -11,11 +12,12 @@ import {
   number,
   productOf,
   text,
+  time,
   word,
   wrong,
 } from './report.ts';
 
-/** The books beside others: the operator's accounting system (R12), and its bank (R13). */
+/** The books beside others: the operator's accounting system (R12), and its bank (R13, R14). */
 
 /**
  * The movements of closed days on the account numbers of the operator's accounting system. Debits equal
@@ -56,29 +58,35 @@ export const generalLedger: Declaration = {
 };
 
 /**
+ * Returns the bank accounts before a day: the operator's own money in each, its last statement, and its
+ * balance, which is that of the statement with the entries since then.
+ */
+const accountsBefore = (day: Sql): Sql => sql`
+select a.currency, coalesce(o.own_minor, 0) as own_minor, f.closing_on, f.imported_by, f.imported_at,
+  coalesce(f.closing_minor, o.own_minor, 0) + coalesce((
+    select sum(e.amount_minor) from bank_entries e
+    where e.account = a.name and e.booked_on < ${day} and (f.closing_on is null or e.booked_on > f.closing_on)
+  ), 0) as balance_minor
+from bank_accounts a
+left join lateral (
+  select own_minor from bank_own where account = a.name and valid_from < ${day}
+  order by valid_from desc limit 1
+) o on true
+left join lateral (
+  select closing_minor, closing_on, imported_by, imported_at from bank_files
+  where account = a.name and closing_on < ${day}
+  order by closing_on desc, id desc limit 1
+) f on true`;
+
+/**
  * Returns, by currency, the balance at the bank, the balance of the books, and the unmatched items: entries
  * before a day whose movement is not booked by its end, and movements whose entry is not there by then.
  */
 const summarizeBank = (before: string, endsAt: Date): Sql => sql`
-with stated as (
-  select a.name, a.currency, coalesce(o.own_minor, 0) as own_minor, f.closing_minor, f.closing_on
-  from bank_accounts a
-  left join lateral (
-    select own_minor from bank_own where account = a.name and valid_from < ${before}::date
-    order by valid_from desc limit 1
-  ) o on true
-  left join lateral (
-    select closing_minor, closing_on from bank_files where account = a.name and closing_on < ${before}::date
-    order by closing_on desc, id desc limit 1
-  ) f on true
-), bank as (
-  select s.currency, sum(s.own_minor)::bigint as own_minor, bool_and(s.closing_on is not null) as is_stated,
-    sum(case when s.closing_on is null then s.own_minor else s.closing_minor end
-      + coalesce((
-        select sum(e.amount_minor) from bank_entries e
-        where e.account = s.name and e.booked_on < ${before}::date
-          and (s.closing_on is null or e.booked_on > s.closing_on)), 0))::bigint as closing_minor
-  from stated s group by s.currency
+with bank as (
+  select currency, sum(own_minor)::bigint as own_minor, bool_and(closing_on is not null) as is_stated,
+    sum(balance_minor)::bigint as closing_minor
+  from (${accountsBefore(sql`${before}::date`)}) a group by currency
 ), entries as (
   select a.currency,
     sum(e.amount_minor - coalesce((
@@ -180,4 +188,49 @@ export const bank: Declaration = {
     'For the treasurer, with each bank statement: the bank compared with the books, and the unexplained ' +
     'difference.',
   tables: [bankReconciliation, bankStatements, bankEntries],
+};
+
+/**
+ * The daily reconciliation of a safeguarding account: what is owed to others at the end of each closed day,
+ * and what the bank held for them then. The operator's own money in the account does not count.
+ */
+const safeguarded: Definition = {
+  isOfClosedDays: true,
+  columns: {
+    day: text(sql`day`),
+    requirement: money(sql`required`),
+    resource: money(sql`held`),
+    difference: money(sql`held - required`),
+    state: word(
+      sql`case when held is null then 'no account' when held < required then 'SHORTFALL' else 'ok' end`,
+    ),
+    closedAt: time(sql`closed_at`),
+    statedOn: text(sql`stated_on`),
+    importedBy: text(sql`imported_by`),
+    importedAt: time(sql`imported_at`),
+  },
+  from: ({ from, to }) => sql`
+from (
+  select c.day, c.closed_at, b.currency, sum(b.balance_minor) as required
+  from book_closings c join book_balances b on b.day = c.day
+  where c.day >= ${from}::date and c.day < ${to}::date
+    and b.account_kind = any (${accountsOf('others')}::text[])
+  group by c.day, c.closed_at, b.currency
+) d
+left join lateral (
+  select sum(balance_minor - own_minor) as held, min(closing_on) as stated_on,
+    string_agg(distinct imported_by, ', ') as imported_by, max(imported_at) as imported_at
+  from (${accountsBefore(sql`d.day + 1`)}) a where a.currency = d.currency
+) s on true
+order by day`,
+};
+
+export const safeguarding: Declaration = {
+  report: 'R14',
+  name: 'safeguarding',
+  title: 'Safeguarding',
+  use:
+    'For the treasurer and the supervisor: the reconciliation of each closed day, what is owed to others ' +
+    'beside what the bank holds for them, with who imported the statement and when.',
+  tables: [safeguarded],
 };

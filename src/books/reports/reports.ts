@@ -9,7 +9,7 @@ import { notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
 import { Day, FileSchema, Line, MerchantId, Word } from '../../schema.ts';
 import { checkInterval, type ListedDay } from '../days.ts';
-import { bank, generalLedger } from './accounting.ts';
+import { bank, generalLedger, safeguarding } from './accounting.ts';
 import { outstanding, trialBalance } from './balances.ts';
 import { breakage } from './breakage.ts';
 import { aging, issuerAcceptor, liability } from './liability.ts';
@@ -37,7 +37,7 @@ import { transactions } from './transactions.ts';
 /** The reports of tables, by number. Each says what it is beside its tables (docs/reference/reports.md). */
 export const REPORTS: readonly Declaration[] = [
   ...[trialBalance, liability, outstanding, aging, breakage, floatStatement, settlementStatement],
-  ...[issuerAcceptor, dormancy, vat, generalLedger, bank],
+  ...[issuerAcceptor, dormancy, vat, generalLedger, bank, safeguarding],
 ];
 
 const ORDER = new Intl.Collator('en', { numeric: true });
