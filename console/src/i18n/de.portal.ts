@@ -3,25 +3,8 @@ import type { Catalogue } from './en.ts';
 /** Die Texte des Portals und leerer Listen. */
 export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'empty' | 'bank'> = {
   portal: {
-    reconcileTitle: 'Kasse abgleichen',
-    reconcileLead:
-      'Vergleicht die Verkäufe in einer CSV-Datei Ihrer Kasse mit Scrip. Die Datei braucht eine Spalte mit Referenzen und eine mit Beträgen und bleibt in diesem Browser.',
-    chooseFile: 'CSV-Datei wählen',
-    referenceColumn: 'Spalte der Referenz',
-    amountColumn: 'Spalte des Betrags',
-    compare: 'Vergleichen',
     notCsv:
       'Das ist eine Arbeitsmappe, keine CSV-Datei. Speichern Sie sie im Tabellenprogramm als CSV, und wählen Sie diese Datei.',
-    oneColumn: 'Diese Datei hat weniger als zwei Spalten. Speichern Sie sie als CSV mit Referenz und Betrag.',
-    notAmount: (line: string, text: string) =>
-      `Zeile ${line}: „${text}“ ist kein Betrag. Berichtigen Sie die Datei, oder wählen Sie eine andere Spalte.`,
-    rowsRead: (rows: string) => `${rows} ${rows === '1' ? 'Zeile' : 'Zeilen'} in der Datei.`,
-    transactionsRead: (count: string) => `${count} Transaktionen gelesen.`,
-    missingHere: 'Fehlt in Scrip',
-    missingThere: 'Fehlt in Ihrer Datei',
-    differs: 'Abweichende Beträge',
-    agree: 'Alles stimmt überein.',
-    agreeing: (count: number) => `${count} ${count === 1 ? 'stimmt' : 'stimmen'} überein. Diese weichen ab:`,
   },
   float: {
     none: 'Noch wurde nichts eingezahlt.',

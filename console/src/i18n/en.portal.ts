@@ -1,24 +1,7 @@
 /** The texts of the portal, and of empty lists. */
 export const portal = {
   portal: {
-    reconcileTitle: 'Reconcile your till',
-    reconcileLead:
-      'Compares the sales in a CSV file of your till with Scrip. The file needs a column of references and one of amounts, and stays in this browser.',
-    chooseFile: 'Choose a CSV file',
-    referenceColumn: 'Column of the reference',
-    amountColumn: 'Column of the amount',
-    compare: 'Compare',
     notCsv: 'This is a workbook, not a CSV file. In your spreadsheet, save it as CSV and choose that file.',
-    oneColumn: 'This file has fewer than two columns. Save it as CSV with a reference and an amount.',
-    notAmount: (line: string, text: string) =>
-      `Line ${line}: “${text}” is not an amount. Correct it in the file, or choose another column.`,
-    rowsRead: (rows: string) => `${rows} ${rows === '1' ? 'row' : 'rows'} in the file.`,
-    transactionsRead: (count: string) => `${count} transactions read.`,
-    missingHere: 'Missing in Scrip',
-    missingThere: 'Missing in your file',
-    differs: 'Different amounts',
-    agree: 'Everything agrees.',
-    agreeing: (count: number) => `${count} agree. These differ:`,
   },
   float: {
     none: 'Nothing has been paid in yet.',

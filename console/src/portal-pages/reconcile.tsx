@@ -10,6 +10,7 @@ import { Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 import { type Booked, type Compared, compare, readAmounts, readCsv } from './csv.ts';
+import { useReconcileTexts } from './reconcile-texts.ts';
 
 type Opened = ReturnType<typeof readCsv> & { readonly name: string };
 /** The days whose transactions are compared, as typed. */
@@ -20,7 +21,8 @@ type Columns = { reference: string | null; amount: string | null };
 
 /** Compares the CSV of a till with the merchant's transactions. The file stays in the browser. */
 export function Screen() {
-  const texts = useTexts().portal;
+  const texts = useReconcileTexts();
+  const { notCsv } = useTexts().portal;
   const { language } = useLanguage();
   const format = useFormat();
   const { label } = useWords();
@@ -35,7 +37,7 @@ export function Screen() {
       reset();
       setFile(undefined);
       const text = decode(new Uint8Array(await chosen.arrayBuffer()));
-      if (text === undefined) throw new Error(texts.notCsv);
+      if (text === undefined) throw new Error(notCsv);
       const found = readCsv(text);
       if (found.columns.length < 2) throw new Error(texts.oneColumn);
       const named = (pattern: RegExp) => found.columns.find((column) => pattern.test(column)) ?? null;
@@ -130,16 +132,17 @@ export function Screen() {
 }
 
 function Differences({ of: { agreeing, missingHere, missingThere, differing, currency } }: { of: Result }) {
-  const texts = useTexts();
+  const texts = useReconcileTexts();
+  const { exportCsv } = useTexts().list;
   const lists = [
-    { title: texts.portal.missingHere, rows: missingHere, columns: ['reference', 'amount'] },
-    { title: texts.portal.missingThere, rows: missingThere, columns: ['reference', 'amount'] },
-    { title: texts.portal.differs, rows: differing, columns: ['reference', 'amount', 'inScrip'] },
+    { title: texts.missingHere, rows: missingHere, columns: ['reference', 'amount'] },
+    { title: texts.missingThere, rows: missingThere, columns: ['reference', 'amount'] },
+    { title: texts.differs, rows: differing, columns: ['reference', 'amount', 'inScrip'] },
   ].filter(({ rows }) => rows.length > 0);
   return (
     <>
       <Alert color={lists.length === 0 ? 'teal' : 'orange'} variant="light">
-        {lists.length === 0 ? texts.portal.agree : texts.portal.agreeing(agreeing)}
+        {lists.length === 0 ? texts.agree : texts.agreeing(agreeing)}
       </Alert>
       {lists.map(({ title, rows, columns }) => (
         <Panel
@@ -147,7 +150,7 @@ function Differences({ of: { agreeing, missingHere, missingThere, differing, cur
           title={`${title} (${rows.length})`}
           aside={
             <Button variant="default" onClick={() => saveCsv('differences.csv', columns, [...rows])}>
-              {texts.list.exportCsv}
+              {exportCsv}
             </Button>
           }
         >
