@@ -283,7 +283,7 @@ const tillFind = reading({
     // A standby may not have the transaction yet.
     const service = { ...caller.service, readDb: caller.service.db };
     const found = await transactions.find.run({ ...caller, service }, { reference, merchantId });
-    return booked(caller, found.transactionId, true);
+    return booked(caller, found.transactionId, false);
   },
 });
 

@@ -8,6 +8,7 @@ import { sql } from '../../src/db/sql.ts';
 import { PASSWORD } from '../support/browser.ts';
 import { arrive, inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
 import { openStage, type Somebody, type Stage } from '../support/console.scene.ts';
+import { Till } from '../support/till.ts';
 import { openWay } from '../support/way.ts';
 
 /** The till in the browser: at a queue, without a mouse, and with connections that break. */
@@ -46,9 +47,9 @@ const kept = (page: Page) =>
   );
 
 /** A stage with a cashier, and with a card of 19.90 as scanners and lists show it. */
-type Till = Stage & { readonly cashier: Somebody; readonly card: string; readonly masked: string };
+type AtTill = Stage & { readonly cashier: Somebody; readonly card: string; readonly masked: string };
 
-async function sellsByKeyboard(t: TestContext, stage: Till): Promise<void> {
+async function sellsByKeyboard(t: TestContext, stage: AtTill): Promise<void> {
   const { card, masked, cashier, sold } = stage;
   const { page, sent, faults } = await openTill(t, stage, cashier);
   // A code of another system, and a text.
@@ -106,7 +107,7 @@ async function sellsByKeyboard(t: TestContext, stage: Till): Promise<void> {
   );
 }
 
-async function losesAnswers(t: TestContext, stage: Till): Promise<void> {
+async function losesAnswers(t: TestContext, stage: AtTill): Promise<void> {
   const { card, masked, cashier } = stage;
   const { page } = await openTill(t, stage, cashier);
   const at = '**/till/redeem';
@@ -157,7 +158,7 @@ async function losesAnswers(t: TestContext, stage: Till): Promise<void> {
   await shows(other, 'Remaining balance: USD 8.90');
 }
 
-async function endsSession(t: TestContext, stage: Till): Promise<void> {
+async function endsSession(t: TestContext, stage: AtTill): Promise<void> {
   const { card, cashier } = stage;
   const { page } = await openTill(t, stage, cashier);
   await types(page, card);
@@ -182,6 +183,43 @@ test('a till in the browser', { skip }, async (t) => {
   );
   await t.test('a lost answer books once, and a reload says what happened', (sub) => losesAnswers(sub, till));
   await t.test('a session that ends in the middle keeps the sale', (sub) => endsSession(sub, till));
+});
+
+test('a cashier activates a card, voids it, and pays out what is left on another', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const shop = await Till.at(stage.listening);
+  const [blank, other] = [await shop.voucher(null), await shop.voucher(10)];
+  const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { cashOutBelow: 15 });
+  assert.equal(changed.status, 200, changed.text);
+  const { page, faults } = await openTill(t, stage, await stage.join('cashier', true, shop.merchant.id));
+  await page.getByText('Activate', { exact: true }).click();
+  await types(page, String(blank.serialNumber));
+  await page.getByLabel('Value').waitFor();
+  await types(page, '12');
+  await shows(page, 'Activation USD 12.00');
+  await page.getByText('Redeem', { exact: true }).first().click();
+  await types(page, other.code + other.pin);
+  await page.getByRole('button', { name: 'Pay out in cash' }).click();
+  await page.getByRole('dialog').getByText('Pay out USD 10.00 in cash?').waitFor();
+  await page.keyboard.press('Enter');
+  await shows(page, 'Cash-out USD 10.00');
+  await shows(page, 'Remaining balance: USD 0.00');
+  // The receipt of an earlier sale is found by its reference.
+  const latest = page.getByRole('region', { name: 'Latest sales' });
+  await latest.getByRole('button', { name: /^Activation/ }).click();
+  await page.getByRole('button', { name: 'Void' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Void' }).click();
+  await shows(page, 'Cancellation USD 12.00');
+  await latest.getByRole('button', { name: /^Cash-out/ }).click();
+  await shows(page, 'Cash-out USD 10.00');
+  assert.deepEqual(faults, []);
+  await page.setViewportSize({ width: 360, height: 740 });
+  await page.evaluate("localStorage.setItem('scrip.language', 'de')");
+  await page.reload();
+  await ready(page, 'Kasse');
+  await page.getByRole('button', { name: /^Barauszahlung/ }).click();
+  await shows(page, 'Restguthaben');
+  assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);
 });
 
 test('the camera reads a QR code, and says if it may not', { skip }, async (t) => {
