@@ -78,6 +78,7 @@ create index batches_by_status on batches (status, id);
 create index merchants_by_words on merchants
   using gin (to_tsvector('simple'::regconfig, regexp_replace(name, '[^[:alnum:]]+', ' ', 'g')));
 
+create index audit_by_request on audit (request_id) where request_id is not null;
 create index audit_by_actor on audit (actor, sequence);
 create index audit_by_actor_and_action on audit (actor, action, sequence);
 create index audit_by_kind on audit (actor_kind, sequence);

@@ -105,6 +105,8 @@ export type Context = {
   /** The API key, or a name for the callers without one: `operator`, `portal-5`. */
   readonly keyId: string;
   readonly now: Date;
+  /** The id of the HTTP request; left out for others. */
+  readonly requestId?: string | undefined;
 };
 
 /**

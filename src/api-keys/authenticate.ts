@@ -4,8 +4,8 @@ import { Refusal } from '../refusal.ts';
 import { dayOf, findKey, type Key, knownHash, type Limit, lookUpNobody } from './cache.ts';
 import { countCall, refuseGuesser } from './guesses.ts';
 
-/** The origin of a call. */
-type From = { readonly ip?: string };
+/** The request of a call. */
+type From = { readonly ip?: string; readonly id?: string };
 
 export type Caller = {
   readonly context: Context;
@@ -23,7 +23,7 @@ const LONGEST_HEADER = 512;
 /**
  * Authenticates a caller by HTTP Basic, `keyId:secret` (docs/reference/interface.md, "Authentication").
  * @param header the Authorization header
- * @param from the caller's address; used only for a key that is limited to networks
+ * @param from the id of the request, and the caller's address, for a key that is limited to networks
  * @returns without a promise for a known key, so that a call under load does not wait
  * @throws Refusal `01`, the same for missing credentials, an unknown key, a wrong secret, a revoked or
  *   expired key, and a call from another network; errors of the database
@@ -73,7 +73,8 @@ function judge(
   if (!key || !same || !isUsable(key, now, from)) return undefined;
   const guessing = key.blockedDay !== undefined && key.blockedDay === dayOf(now);
   const allowance = key.limit ? takeCall(service, keyId, key.limit, now) : undefined;
-  return { context: { service, merchant: key.merchant, keyId, now }, guessing, allowance };
+  const context = { service, merchant: key.merchant, keyId, now, requestId: from.id };
+  return { context, guessing, allowance };
 }
 
 function isUsable(key: Key, now: Date, from: From): boolean {

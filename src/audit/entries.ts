@@ -21,7 +21,7 @@ const Details = Type.Unsafe<Readonly<Record<string, unknown>> | null>({ type: ['
 
 export const KINDS = ['command-line', 'break-glass', 'token', 'user', 'alone', 'service'] as const;
 
-const EntrySchema = Type.Object({
+export const EntrySchema = Type.Object({
   sequence: Titled('Number', Sequence),
   occurredAt: Titled('Time', Time),
   actorKind: Word(KINDS),

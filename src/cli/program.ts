@@ -87,6 +87,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'requests of merchants that were declined',
     async () => (await import('../vouchers/declines.ts')).DECLINES,
   ),
+  request: derived(
+    'request',
+    'requests, by the X-Request-Id of their answers',
+    async () => (await import('../operations/requests.ts')).REQUESTS,
+  ),
   books: derived(
     'books',
     'the books: closed days that never change, and reports',

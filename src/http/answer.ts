@@ -48,7 +48,9 @@ export async function sendAnswer(
 ): Promise<FastifyReply> {
   const { statusCode, message } = outcome ?? SUCCESS;
   request.trace.statusCode = statusCode;
-  request.trace.transactionId = transactionIdOf(data);
+  const transactionId = transactionIdOf(data);
+  request.trace.transactionId = transactionId;
+  if (transactionId && request.method === 'POST' && !replayed) renameRequest(request, reply, transactionId);
   service.readiness.served();
   reply.type(JSON_TYPE);
   if (replayed) reply.header('idempotent-replayed', 'true');
@@ -64,6 +66,15 @@ export async function sendAnswer(
   const readable = await begun(parts);
   if (request.method === 'HEAD') await parts.return(undefined);
   return reply.send(encoded(service, request, reply, readable));
+}
+
+/**
+ * Gives a request that booked something the id of its transaction, under which it is found later
+ * (src/operations/requests.ts). Nothing has to be stored for it.
+ */
+export function renameRequest(request: FastifyRequest, reply: FastifyReply, id: string): void {
+  request.id = id;
+  reply.header('x-request-id', id);
 }
 
 /**

@@ -1,9 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Fastify from 'fastify';
 import type { TSchema } from 'typebox';
 import type { Context, Service } from '../context.ts';
+import { idAt, newId } from '../ledger/id.ts';
 import { accessLog } from '../log.ts';
 import type { ObserveCall } from '../monitor/metrics.ts';
 import type { RequestTrace } from '../monitor/tracing.ts';
@@ -93,7 +93,7 @@ export function buildServer(
   service: Service,
   { trustedProxies = [], drain = () => NO_DRAIN, publicUrl, oidc, sandbox }: Reach = {},
 ): FastifyInstance {
-  const nextId = requestIds();
+  const nextId = requestIds(service);
   const headers = headersFor(publicUrl);
   const app = Fastify({
     // Fastify's own log lines contain URLs, and therefore references.
@@ -187,13 +187,14 @@ function isOperatorPath(url = ''): boolean {
 }
 
 /**
- * Returns a generator of request ids: a random part for the process, and a number. A client's X-Request-Id is
- * not used: it could contain anything, and would appear in the log.
+ * Returns a generator of request ids: UUIDs of version 7, which begin with the time of the request. A
+ * client's X-Request-Id is not used: it could contain anything, and would appear in the log.
  */
-function requestIds(): () => string {
-  const process = randomBytes(8).toString('hex');
-  let last = 0;
-  return () => `${process}-${(++last).toString(36)}`;
+function requestIds({ clock }: Service): () => string {
+  return () => {
+    const now = clock();
+    return idAt(newId(now), now);
+  };
 }
 
 const TILL_PATHS = DIALECTS.map(({ prefix }) => `${prefix}/`);

@@ -24,6 +24,7 @@ import { declines } from '../vouchers/declines.ts';
 import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
 import { listEvents } from '../webhooks/pull.ts';
+import { showRequest } from './requests.ts';
 import { NO_COMMAND, OF_MERCHANT, ofKey, ownIdOf, TILL } from './till.ts';
 
 /**
@@ -115,6 +116,9 @@ const showOwn = {
 
 /** The fields of an entry that its merchant sees. */
 const CHANGE = ['sequence', 'occurredAt', 'action', 'subject', 'before', 'after', 'requestId'] as const;
+
+/** It shows a merchant what is its own. */
+const ownRequest = { ...showRequest, command: NO_COMMAND, roles: MONEY };
 
 const ownChanges = reading({
   name: audits.list.name,
@@ -210,6 +214,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(MONEY, null, floats.show, transactions.list, transactions.find),
   ...bound(MONEY, ofTransaction, transactions.show),
   ...bound(MONEY, null, declines.list),
+  ...tableOf(ownRequest),
   ...bound(ORDER, null, batches.generate),
   ...bound(MONEY, null, batches.list),
   ...bound(MONEY, ofBatch, batches.show, ownExports),

@@ -29,6 +29,7 @@ import { DELIVERIES } from '../webhooks/deliveries.ts';
 import { WEBHOOKS } from '../webhooks/endpoints.ts';
 import { approvalsOf } from './approvals.ts';
 import { BACKGROUND } from './background.ts';
+import { REQUESTS } from './requests.ts';
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [
@@ -46,6 +47,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...TRANSACTIONS,
   ...REDEMPTIONS,
   ...DECLINES,
+  ...REQUESTS,
   ...WEBHOOKS,
   ...DELIVERIES,
   ...TOKENS,

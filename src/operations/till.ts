@@ -55,7 +55,7 @@ async function contextOf(caller: Caller): Promise<Context> {
   const id = ownIdOf(caller);
   const context = await actFor(caller.service, Number(id));
   if (!context) throw notFound('such merchant');
-  return { ...context, keyId: `portal-${id}` };
+  return { ...context, keyId: `portal-${id}`, requestId: caller.principal.requestId ?? undefined };
 }
 
 /** The same for a request with a PIN. @throws Refusal `04`; `97` if the merchant's portal keeps guessing */

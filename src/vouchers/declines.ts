@@ -5,7 +5,7 @@ import { plainArray, sql, textArray } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
 import { listing } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
-import { reading, tableOf } from '../operation.ts';
+import { type Caller, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid } from '../problem.ts';
@@ -72,7 +72,7 @@ const collectionOf = kept(nothing);
 
 /** Adds a decline. It needs no statement and does not wait. */
 export function recordDecline(
-  { service, merchant, keyId, now }: Context,
+  { service, merchant, keyId, now, requestId }: Context,
   asked: Asked,
   code: RefusalCode,
   voucher: { readonly code: string } | { readonly serialNumber: bigint },
@@ -90,8 +90,8 @@ export function recordDecline(
     'code' in voucher
       ? { voucherCode: voucher.code, serialNumber: null }
       : { voucherCode: null, serialNumber: voucher.serialNumber };
-  // Its time is read from the id. Another id may be ahead, since a clock was.
-  const id = idAt(newId(now), now);
+  // The time of the decline is read from its id. Another id may be ahead, since a clock was.
+  const id = requestId ?? idAt(newId(now), now);
   collected.waiting.push({ ...asked, ...named, id, merchantId: merchant.id, keyId, code });
 }
 
@@ -143,7 +143,8 @@ from unnest(${columns.ids}::uuid[], ${columns.serials}::bigint[], ${columns.code
   ${columns.references}::text[])
   as u (id, serial_number, code_key, older_key, merchant_id, key_id, operation, code, amount_units, reference)
 left join found v on v.code_key = u.code_key
-left join found o on o.code_key = u.older_key`;
+left join found o on o.code_key = u.older_key
+on conflict do nothing`;
 
 function columnsOf({ keys }: Service, declines: readonly Kept[]) {
   const older = (code: string | null) => (code === null ? null : (keys.olderCodeKeys(code).at(-1) ?? null));
@@ -170,8 +171,8 @@ export async function dropDeclines({ db, clock }: Service): Promise<void> {
   while ((await db.query<{ month: string | null }>(drop))[0]?.month);
 }
 
-const DeclineSchema = Type.Object({
-  id: Text,
+export const DeclineSchema = Type.Object({
+  id: Type.String({ description: 'The id of the request, which its answer has as `X-Request-Id`.' }),
   at: Time,
   merchantId: MerchantId,
   keyId: Type.String({ description: 'The API key of the request.' }),
@@ -220,6 +221,26 @@ function withoutCode(decline: Decline): Decline {
   return { ...decline, code: '14', serialNumber: null, currency: null };
 }
 
+/**
+ * Returns a request of a merchant that was declined, as the caller may know it.
+ * @param id the id of the request
+ */
+export async function findDecline(caller: Caller, id: string): Promise<Decline | undefined> {
+  const { readDb } = caller.service;
+  const own = caller.principal.merchantId;
+  const found = await readDb.query<Row>(sql`
+select ${COLUMNS} from declines
+where id = ${id}::uuid and (${own}::integer is null or merchant_id = ${own})`);
+  const [decline] = await withCurrency(readDb, found);
+  return decline && (await isHidden(caller)) ? withoutCode(decline) : decline;
+}
+
+/** Whether the caller is of an opaque merchant. */
+async function isHidden(caller: Caller): Promise<boolean> {
+  const { merchantId } = caller.principal;
+  return merchantId !== null && (await requireMerchant(caller, String(merchantId))).opaque;
+}
+
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const list = listing({
@@ -232,8 +253,7 @@ const list = listing({
   filters: { merchantId: Type.Optional(MerchantId), serialNumber: Type.Optional(SerialNumber) },
   async rows(caller, { merchantId, serialNumber }, [before = LAST_ID], count) {
     const { readDb } = caller.service;
-    const { merchantId: own } = caller.principal;
-    const isOpaque = own !== null && (await requireMerchant(caller, String(own))).opaque;
+    const isOpaque = await isHidden(caller);
     // Even the end of a page would show which voucher a guess was about.
     const without = isOpaque && serialNumber !== undefined ? OF_A_GUESS : [];
     const found = await readDb.query<Row>(sql`

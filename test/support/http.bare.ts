@@ -30,7 +30,10 @@ export async function startBare() {
   ) {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, ...init });
     const text = await response.text();
-    assert.match(response.headers.get('x-request-id') ?? '', /^[0-9a-f]{16}-[0-9a-z]+$/);
+    assert.match(
+      response.headers.get('x-request-id') ?? '',
+      /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
     assert.equal(response.headers.get('cache-control'), 'no-store');
     assert.equal(response.headers.get('content-type'), 'application/json; charset=utf-8');
     return {

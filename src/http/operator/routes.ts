@@ -11,7 +11,7 @@ import { type Door, doorOf } from '../../people/sessions.ts';
 import { actorOf, type Principal } from '../../principal.ts';
 import { invalid, Problem } from '../../problem.ts';
 import { type File, parametersOf, typeOf } from '../../schema.ts';
-import { begun, JSON_TYPE } from '../answer.ts';
+import { begun, JSON_TYPE, renameRequest } from '../answer.ts';
 import { checkHead, parseJson } from '../wire.ts';
 import { type Desk, PREFIXES } from './desk.ts';
 import { identifyAgain, identifyPrincipal } from './identify.ts';
@@ -128,6 +128,8 @@ function serveOperation(app: FastifyInstance, desk: Desk, door: Door, operation:
       const input = inputOf(operation, request, hasBody);
       const idempotencyKey = keyOf(request, operation);
       const performed = await perform(operation, { service, principal, input, idempotencyKey });
+      const booked = bookedBy(operation, performed.output);
+      if (booked !== undefined) renameRequest(request, reply, booked);
       return send(reply, operation, performed);
     },
     errorHandler(error, request, reply) {
@@ -144,6 +146,16 @@ function serveOperation(app: FastifyInstance, desk: Desk, door: Door, operation:
       sendProblem(service, request, reply, error);
     },
   });
+}
+
+/** Returns the id of a transaction that was booked without an entry in the audit: by a till. */
+function bookedBy({ audit, effect }: AnyOperation, output: unknown): string | undefined {
+  if (audit !== null || effect === 'read') return undefined;
+  const { transaction, replayed } = output as {
+    readonly transaction?: { readonly transactionId: string };
+    readonly replayed?: boolean;
+  };
+  return replayed ? undefined : transaction?.transactionId;
 }
 
 function send(
