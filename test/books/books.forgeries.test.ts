@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { before, test } from 'node:test';
 import { compare, Verifier } from '@scrip/verifier';
 import fc from 'fast-check';
 import { checkpointOf, KINDS, signCheckpoint, verifierKey } from '../../src/books/checkpoint.ts';
@@ -8,7 +8,9 @@ import { findProblem } from '../../src/cli/witness.ts';
 import { signerOf } from '../../src/keyring/ring.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
 import { balance, type Day, type Forged, readProof, writeProof } from '../support/forgeries.ts';
+import { PROGRAMS, run } from '../support/proof-programs.ts';
 import { exportedText } from '../support/reports.ts';
+import { ofFile } from '../support/scope.ts';
 
 /**
  * Forged proofs of seven kinds, and honest ones. FORGERIES is the number of each kind. A forger leaves the
@@ -96,8 +98,11 @@ async function verified(proof: string, published: Published): Promise<string> {
   }
 }
 
-test('every forgery is found, with the day, and no honest proof is refused', async (t) => {
-  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+const file = ofFile();
+let whole: string;
+
+before(async () => {
+  const ledger = await openLedger(file, '2026-03-02T09:00:00Z');
   const shop = await ledger.merchant();
   const cafe = await ledger.merchant();
   const cards = [...(await sell(shop, 3, 90)), ...(await sell(cafe, 2, 50))];
@@ -110,7 +115,10 @@ test('every forgery is found, with the day, and no honest proof is refused', asy
   await ledger.at('2026-03-06T00:30:00Z');
   await ledger.close();
   const wanted = { format: 'proof', from: '2026-03-02', to: '2026-03-06' } as const;
-  const whole = await exportedText(ledger.started.service, wanted);
+  whole = await exportedText(ledger.started.service, wanted);
+});
+
+test('every forgery is found, with the day, and no honest proof is refused', async (t) => {
   const published = publish(textsOf(whole));
   assert.match(await verified(whole, published), /^verified: 4 closed days/);
   assert.equal(writeProof(readProof(whole)), writeProof(readProof(whole), false), 'the forger works well');
@@ -163,4 +171,59 @@ test('every forgery is found, with the day, and no honest proof is refused', asy
       { numRuns: RUNS },
     ),
   );
+});
+
+/** Forgeries whose hashes and totals are all right, which a verifier finds that knows nothing else. */
+const IMPOSSIBLE: Record<string, [RegExp, (slices: ReturnType<typeof rowsOf>) => void]> = {
+  'a row twice': [/row \S+ \(\w+\) is there twice/, ([slice]) => slice?.rows.unshift(slice.rows[0] ?? '')],
+  'a row on a later day': [
+    /2026-03-03: row \S+ was moved here from another time/,
+    ([first, , second]) => second?.rows.push(first?.rows.pop() ?? ''),
+  ],
+  'a row on an earlier day': [
+    /slice 2026-03-02T\S+, row .* is of a later time/,
+    ([first, , second]) => first?.rows.push(second?.rows.pop() ?? ''),
+  ],
+  'the id of another day': [
+    /has the id of another time/,
+    ([slice]) => slice?.rows.splice(0, 1, (slice.rows[0] ?? '').replace(/^.{8}/, '019cb813')),
+  ],
+  'a negative amount': [
+    /is not the text of a row|has no positive amount/,
+    ([slice]) =>
+      slice?.rows.splice(
+        0,
+        1,
+        alter(slice.rows[0] ?? '', 4, (value) => `-${value}`),
+      ),
+  ],
+};
+
+test('what cannot be is refused by both programs, although all hashes are right', async (t) => {
+  const refused = async (proof: string, sentence: RegExp) => {
+    for (const program of Object.values(PROGRAMS)) {
+      const [status, said] = await run(program, proof);
+      assert.equal(status, 1);
+      assert.match(said, /^refused: /);
+      assert.match(said, sentence);
+    }
+  };
+  for (const [what, [sentence, forge]] of Object.entries(IMPOSSIBLE))
+    await t.test(what, async () => {
+      const forged = readProof(whole);
+      forge(rowsOf(forged));
+      balance(forged);
+      await refused(writeProof(forged), sentence);
+    });
+  await t.test('a row that is in no total', async () => {
+    const forged = readProof(whole);
+    rowsOf(forged)[0]?.rows.pop();
+    await refused(writeProof(forged), /2026-03-02: the rows do not add up to the totals of USD/);
+  });
+  await t.test('an opening balance that is not the last closing balance', async () => {
+    const forged = readProof(whole);
+    const day = forged.days[1] ?? assert.fail();
+    day.totals = day.totals.replace(/"opening":"(\d+)"/, '"opening":"1$1"');
+    await refused(writeProof(forged), /2026-03-03: USD \w+ does not open with what it closed/);
+  });
 });

@@ -1,0 +1,25 @@
+import { spawn } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from './leave-nothing.ts';
+
+/** The two programs that verify a proof. */
+export const PROGRAMS = {
+  JavaScript: [process.execPath, '../../verifier/bin/scrip-verifier.js'],
+  Python: ['python3', '../../verifier/python/verify.py'],
+} as const;
+
+/** Runs a program on a file. @returns its exit status and all that it prints */
+export async function run(
+  program: readonly [string, string],
+  text: string,
+): Promise<[number | null, string]> {
+  const file = join(await temporaryFolder('scrip-proof-'), 'proof.ndjson');
+  await writeFile(file, text);
+  const child = spawn(program[0], [fileURLToPath(new URL(program[1], import.meta.url)), file]);
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (printed += piece));
+  const [status] = await new Promise<[number | null]>((done) => child.on('close', (code) => done([code])));
+  return [status, printed.trim()];
+}
