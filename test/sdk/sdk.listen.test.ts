@@ -1,13 +1,17 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { signWebhook, verifyWebhook } from '../../sdk/src/index.ts';
+import { folderOf } from '../support/folder.ts';
 import { ENVIRONMENT } from '../support/scrip.ts';
+import { until } from '../support/until.ts';
 
 /** Webhooks on a developer's machine: `listen` forwards deliveries, and `trigger` signs examples. */
 
@@ -23,7 +27,8 @@ const ENV = { ...ENVIRONMENT, SCRIP_WEBHOOK_SECRET: SECRET };
 type Received = { readonly body: string; readonly headers: Record<string, string> };
 
 /** A receiver that keeps deliveries, and answers with a status. */
-async function receiver(t: TestContext, status = 204) {
+async function receiver(t: TestContext, first = 204) {
+  let status = first;
   const received: Received[] = [];
   const server = createServer((request, response) => {
     let body = '';
@@ -37,7 +42,10 @@ async function receiver(t: TestContext, status = 204) {
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => server.close());
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received };
+  const answer = (next: number) => {
+    status = next;
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received, answer };
 }
 
 async function listen(t: TestContext, target: string) {
@@ -86,6 +94,45 @@ describe('webhooks on a developer’s machine', () => {
     child.kill('SIGINT');
     await ended;
     assert.deepEqual(JSON.parse(output()), { id: headers['webhook-id'], type: 'float.low', status: 503 });
+  });
+
+  it('are read from a pull endpoint, signed, and forwarded until the receiver takes them', async (t) => {
+    const folder = folderOf(t);
+    const cursor = join(folder, 'cursor');
+    const event = { id: 'msg_1', ...JSON.parse(BODY) };
+    const asked: string[] = [];
+    const service = createServer((request, response) => {
+      asked.push(`${request.headers.authorization} ${request.url}`);
+      const isNew = !request.url?.includes('after=3-1');
+      response.end(JSON.stringify({ items: isNew ? [event] : [], nextCursor: '3-1' }));
+    }).listen(0, '127.0.0.1');
+    await once(service, 'listening');
+    t.after(() => service.close());
+    const SCRIP_BASE_URL = `http://127.0.0.1:${(service.address() as AddressInfo).port}/`;
+    const env = { ...ENV, SCRIP_BASE_URL, SCRIP_PORTAL_TOKEN: 'scrip_token' };
+    const { url, received, answer } = await receiver(t, 503);
+    const args = ['listen', '--pull', '--cursor', cursor, '--forward-to', url, '--json'];
+    const start = () => {
+      const child = spawn(process.execPath, [BIN, ...args], { env, stdio: 'ignore' });
+      t.after(() => child.kill('SIGKILL'));
+      return child;
+    };
+    const first = start();
+    await until('a refused event', () => received.length > 0);
+    await assert.rejects(readFile(cursor, 'utf8'), { code: 'ENOENT' });
+    answer(204);
+    await until('the cursor', () => readFile(cursor, 'utf8').then(Boolean, () => false));
+    assert.equal(await readFile(cursor, 'utf8'), '3-1\n');
+    const { body, headers } = received.at(-1) ?? assert.fail();
+    assert.deepEqual([body, headers['webhook-id']], [BODY, 'msg_1']);
+    new Webhook(SECRET).verify(body, headers);
+    const ended = once(first, 'exit');
+    first.kill('SIGTERM');
+    assert.deepEqual(await ended, [0, null]);
+    const count = asked.length;
+    start();
+    await until('the next start', () => asked.length > count);
+    assert.equal(asked[count], 'Bearer scrip_token /portal/v1/events?after=3-1');
   });
 
   it('are sent as examples of every event', async (t) => {

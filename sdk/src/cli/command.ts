@@ -47,7 +47,7 @@ export function fail(message: string): never {
 }
 
 /** Options of every command that calls the service. */
-export const CONNECTION: Options = {
+export const CONNECTION = {
   'base-url': { value: 'URL', summary: 'the address of the service (SCRIP_BASE_URL)' },
   variant: {
     value: 'a|b',
@@ -57,7 +57,7 @@ export const CONNECTION: Options = {
   credentials: { value: 'FILE', summary: 'the file of credentials (SCRIP_CREDENTIALS)' },
   timeout: { value: 'SECONDS', summary: 'give up after this time, with all attempts' },
   json: { summary: 'print one JSON document on stdout, and nothing else' },
-};
+} satisfies Options;
 
 const HELP: Options = { help: { summary: 'print this help' } };
 

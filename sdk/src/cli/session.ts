@@ -1,6 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Scrip } from '../scrip.ts';
 import type { CallOptions, Variant } from '../types.ts';
 import { fail, type Line, wholeOf, wrongUsage } from './command.ts';
@@ -25,6 +26,14 @@ export function listenForStop(): void {
       stopping.abort();
     });
   }
+}
+
+/** Whether the process was asked to stop. */
+export const wasStopped = () => stopping.signal.aborted;
+
+/** Waits for a time, or until the process is asked to stop. */
+export async function pause(ms: number): Promise<void> {
+  await sleep(ms, undefined, { signal: stopping.signal }).catch(() => {});
 }
 
 /** Waits until the process is asked to stop. */
@@ -82,14 +91,27 @@ export function credentialsPath(): string {
   return join(process.env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'scrip', 'credentials');
 }
 
+/** The address of the service, and the token for its portal. @throws CommandError */
+export async function openPortal(line: Line) {
+  const { env, file } = await readSources(line);
+  const baseUrl = line.text('base-url') ?? env.SCRIP_BASE_URL ?? file.SCRIP_BASE_URL;
+  const token = env.SCRIP_PORTAL_TOKEN ?? file.SCRIP_PORTAL_TOKEN;
+  if (!baseUrl || !token) fail('SCRIP_BASE_URL and SCRIP_PORTAL_TOKEN must be set');
+  return { baseUrl: baseUrl.replace(/\/$/, ''), token };
+}
+
+async function readSources(line: Line) {
+  const env: Found = Object.fromEntries(NAMES.map((name) => [name, process.env[name] || undefined]));
+  const given = line.text('credentials') ?? (process.env['SCRIP_CREDENTIALS'] || undefined);
+  return { env, file: await readFile(given ?? credentialsPath(), given !== undefined) };
+}
+
 /**
  * Options come before the environment, and the environment before the file. Key and secret have the same
  * source.
  */
 async function readCredentials(line: Line) {
-  const env: Found = Object.fromEntries(NAMES.map((name) => [name, process.env[name] || undefined]));
-  const given = line.text('credentials') ?? (process.env['SCRIP_CREDENTIALS'] || undefined);
-  const file = await readFile(given ?? credentialsPath(), given !== undefined);
+  const { env, file } = await readSources(line);
   const { SCRIP_KEY_ID: keyId, SCRIP_SECRET: secret } = env.SCRIP_KEY_ID || env.SCRIP_SECRET ? env : file;
   const baseUrl = line.text('base-url') ?? env.SCRIP_BASE_URL ?? file.SCRIP_BASE_URL;
   const variant = line.text('variant') ?? env.SCRIP_VARIANT ?? file.SCRIP_VARIANT ?? 'a';

@@ -1,8 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { signWebhook, verifyWebhook, WebhookVerificationError } from '../webhook.ts';
 import type { WebhookEvent, WebhookEventType } from '../webhook-events.ts';
-import { type Command, fail, type Line, wrongUsage } from './command.ts';
+import { CONNECTION, type Command, fail, type Line, wrongUsage } from './command.ts';
 import { EVENTS } from './events.ts';
+import { pull } from './pull.ts';
 import { untilStopped } from './session.ts';
 import { clean, printJson, say, write } from './terminal.ts';
 
@@ -24,18 +25,34 @@ export const LISTEN: Command = {
   summary: 'receive webhooks on this machine, show them, and forward them to your receiver',
   details: `Add the address that it prints as an endpoint: \`scrip webhook add --merchant ID --url URL\`. The
 service must permit private addresses (SCRIP_WEBHOOK_ALLOW_PRIVATE=true, or a sandbox). With the secret of
-the endpoint in ${SECRET_HINT}, deliveries are verified first.`,
+the endpoint in ${SECRET_HINT}, deliveries are verified first.
+With --pull, it reads the events of an endpoint without an address (\`scrip webhook add --merchant ID
+--pull\`), with SCRIP_BASE_URL and SCRIP_PORTAL_TOKEN (role developer). Your receiver gets each event until it
+answers 2xx. With the secret of the endpoint in ${SECRET_HINT}, they are signed.`,
   options: {
     'forward-to': FORWARD_TO,
     port: { value: 'PORT', summary: `the port to listen at (default: ${PORT})` },
+    pull: { summary: 'read events instead, from any machine' },
+    cursor: { value: 'FILE', summary: 'with --pull: where it stores how far it has read' },
+    endpoint: { value: 'ID', summary: 'with --pull: the endpoint, if there are several without an address' },
+    'base-url': CONNECTION['base-url'],
+    credentials: CONNECTION.credentials,
     json: { summary: 'print one JSON document for each event' },
   },
   async run(line) {
     const target = targetOf(line);
-    const port = portOf(line);
     const secret = process.env[SECRET_HINT] || undefined;
+    const isJson = line.has('json');
+    if (line.has('pull')) {
+      return pull(line, secret, async ({ id, type, body, headers }) => {
+        const status = await send(target, body, headers);
+        await show({ id, type, status, isJson });
+        return isTaken(status);
+      });
+    }
+    const port = portOf(line);
     const server = createServer((request, response) => {
-      void receive(request, response, { target, secret, isJson: line.has('json') });
+      void receive(request, response, { target, secret, isJson });
     });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -78,8 +95,7 @@ The secret comes from ${SECRET_HINT}; any whsec_ and base64 will do that your re
     if (typeof status === 'string') fail(`${target.href} did not answer: ${status}`);
     if (line.has('json')) return printJson({ id: headers['webhook-id'], type, status });
     await write(`${type} ${headers['webhook-id']} was answered ${status}\n`);
-    if (status < 200 || status > 299)
-      fail('the service would send this event again: it takes only 2xx for delivered');
+    if (!isTaken(status)) fail('the service would send this event again: it takes only 2xx for delivered');
   },
 };
 
@@ -118,10 +134,23 @@ async function receive(
     return void answer(400);
   }
   const status = await send(target, body, headers);
-  const id = headers['webhook-id'] ?? '';
-  if (isJson) await printJson({ id, type: event.type, status: typeof status === 'number' ? status : null });
-  else await write(`${clean(String(event.type))}  ${clean(id)}  → ${status}\n`);
+  await show({ id: headers['webhook-id'] ?? '', type: String(event.type), status, isJson });
   answer(typeof status === 'number' ? status : 502);
+}
+
+const isTaken = (status: number | string) => typeof status === 'number' && status >= 200 && status < 300;
+
+type Shown = {
+  readonly id: string;
+  readonly type: string;
+  readonly status: number | string;
+  readonly isJson: boolean;
+};
+
+/** Shows an event, and what the receiver answered. */
+async function show({ id, type, status, isJson }: Shown): Promise<void> {
+  if (isJson) await printJson({ id, type, status: typeof status === 'number' ? status : null });
+  else await write(`${clean(type)}  ${clean(id)}  → ${status}\n`);
 }
 
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
