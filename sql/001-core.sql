@@ -14,7 +14,7 @@ create type entry_kind as enum (
   'TOP_UP', 'RESERVATION', 'HOLD', 'HOLD_RELEASE', 'ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL',
   'REPLACEMENT', 'VOID', 'RELEASE', 'EXPIRY', 'REINSTATEMENT', 'FLOAT_REFUND', 'FLOAT_CORRECTION', 'FEE',
   'FEE_REVERSAL', 'FEE_VAT', 'FEE_VAT_REVERSAL', 'PAYOUT', 'PAYOUT_RETURN', 'ADJUSTMENT', 'CASH_OUT',
-  'ESCHEAT', 'OPENING', 'OWN_TRANSFER', 'IMPORT', 'CANCELLATION'
+  'ESCHEAT', 'OPENING', 'OWN_TRANSFER', 'IMPORT', 'CANCELLATION', 'REFUND'
 );
 
 -- The movements that are allowed. A row of the journal is one movement between two kinds of accounts.
@@ -44,13 +44,14 @@ language sql immutable parallel safe as $$
     ('OPENING', 'FUNDING', 'BREAKAGE'), ('OPENING', 'BREAKAGE', 'FUNDING'),
     ('OPENING', 'FUNDING', 'VAT'), ('OPENING', 'VAT', 'FUNDING'),
     ('IMPORT', 'FUNDING', 'VOUCHER'), ('IMPORT', 'FLOAT', 'VOUCHER'),
-    ('CANCELLATION', 'VOUCHER', 'FLOAT')
+    ('CANCELLATION', 'VOUCHER', 'FLOAT'), ('REFUND', 'SETTLEMENT', 'VOUCHER')
   )
 $$;
 
 create type operation as enum (
   'generate', 'activate', 'redeem', 'top-up', 'float-refund', 'float-correct', 'adjust', 'cash-out',
-  'escheat', 'own-transfer', 'payout', 'payout-return', 'import', 'opening'
+  'escheat', 'own-transfer', 'payout', 'payout-return', 'import', 'opening',
+  'refund'
 );
 create type batch_status as enum ('PROCESSING', 'COMPLETED', 'CANCELED');
 create type product_activation as enum ('immediate', 'on-activation');
@@ -315,6 +316,8 @@ create index journal_by_merchant on journal (merchant_id, id)
 -- All other movements on a merchant's float and settlement account, for its statements.
 create index journal_by_merchant_account on journal (merchant_id, id)
   where merchant_id is not null and kind not in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'VOID');
+-- Refunds are few, and a redemption adds nothing to this index.
+create index journal_refunds on journal (id) where kind = 'REFUND';
 
 -- The exports for print: of a batch, or of the voucher that replaced another. An export is recorded before
 -- its first code is sent. Its end is a separate row, since the service may only insert here. An export

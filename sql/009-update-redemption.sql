@@ -1,5 +1,5 @@
--- 009: updates of redemptions. An update reverses the original and may book a new redemption in its place.
--- The functions have the structure of redemptions (006-redeem.sql).
+-- 009: updates and refunds of redemptions. An update reverses the original and may book a new redemption in
+-- its place. The functions have the structure of redemptions (006-redeem.sql).
 --
 -- Only an increase requires a voucher that can be spent. Money also returns to a voucher that is blocked or
 -- expired. If the voucher was replaced, the money goes to the last voucher in the chain of replacements. No
@@ -152,11 +152,13 @@ begin
             blocked => v.blocked_at is not null and a.amount / b.unit > a.original_minor,
             expired => v.expires_at <= p_now and a.amount / b.unit > a.original_minor,
             updated => u.original_id is not null,
-            insufficient => a.amount / b.unit - a.original_minor > v.balance_minor),
+            -- What was refunded is back on the voucher already.
+            insufficient => a.amount / b.unit - a.original_minor > v.balance_minor
+              or a.amount / b.unit < f.refunded_minor),
           'ok')
       end as outcome
-    from unnest(serials, successors, originals, minors, p_amounts) with ordinality
-      as a (serial_number, successor, original_id, original_minor, amount, ord)
+    from unnest(serials, successors, originals, minors, times, p_amounts) with ordinality
+      as a (serial_number, successor, original_id, original_minor, original_at, amount, ord)
     left join lateral (
       select * from vouchers r where r.bucket = p_bucket and r.serial_number = a.serial_number limit 1
     ) v on true
@@ -170,6 +172,11 @@ begin
       select r.original_id from redemption_updates r
       where r.bucket = p_bucket and r.original_id = a.original_id limit 1
     ) u on true
+    left join lateral (
+      select coalesce(sum(r.amount_minor), 0) as refunded_minor from journal r
+      where r.bucket = p_bucket and r.serial_number = any (involved) and r.kind = 'REFUND'
+        and r.original_id = a.original_id and r.id >= id_floor(a.original_at, '-2 hours')
+    ) f on true
     order by a.ord
   ) d;
 
@@ -286,5 +293,65 @@ begin
     cross join lateral (select r.decimals from batches r where r.id = v.batch_id limit 1) b;
 end $$;
 
-revoke execute on function find_redemptions, update_redemptions, find_updates from public;
-grant execute on function find_redemptions, update_redemptions, find_updates to scrip_service;
+-- Refunds a part of a redemption: REFUND, from the settlement account of its merchant to its voucher, or to
+-- the last voucher in the chain of replacements. Refunds give back at most what the redemption took, or what
+-- an update left of it. Like an update, it locks the voucher of the redemption first. Returns the outcome
+-- and, for `ok`, the voucher with its new balance.
+create function refund_redemption(
+  p_bucket integer, p_original uuid, p_amount bigint, p_id uuid, p_reference text, p_now timestamptz
+) returns table (outcome text, serial_number bigint, balance_minor bigint)
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+#variable_conflict use_column
+declare
+  original journal;
+  v vouchers;
+  serial bigint;
+  involved bigint[] := '{}'; -- the voucher of the redemption, and those that replaced it
+  left_minor bigint;
+begin
+  perform check_stamp(p_now);
+  update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
+  select * into strict original from journal r
+  where r.bucket = p_bucket and r.id = p_original and r.kind = 'REDEMPTION' and r.original_id is null;
+  serial := original.serial_number;
+  while serial is not null loop
+    select * into strict v from vouchers r
+    where r.bucket = p_bucket and r.serial_number = serial for update;
+    involved := involved || serial;
+    serial := v.replaced_by;
+  end loop;
+  select coalesce((
+      select u.new_minor from redemption_updates u
+      where u.bucket = p_bucket and u.original_id = p_original limit 1
+    ), original.amount_minor) - coalesce(sum(r.amount_minor), 0)
+  into left_minor
+  from journal r
+  where r.bucket = p_bucket and r.serial_number = any (involved) and r.kind = 'REFUND'
+    and r.original_id = p_original and r.id >= id_floor(original.occurred_at, '-2 hours');
+  outcome := coalesce(
+    decline_after_pin(closed => v.closed is not null, blocked => false, expired => false,
+      insufficient => p_amount > left_minor),
+    'ok');
+  serial_number := v.serial_number;
+  balance_minor := v.balance_minor + p_amount;
+  if outcome = 'ok' then
+    insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+      serial_number, original_id, reference, occurred_at)
+    values (p_bucket, p_id, 'REFUND', original.credit_account, v.serial_number, p_amount, original.currency,
+      original.merchant_id, v.serial_number, p_original, p_reference, p_now);
+    if not found then perform expect_rows('journal', 0, 1); end if;
+    update vouchers r set balance_minor = r.balance_minor + p_amount
+    where r.bucket = p_bucket and r.serial_number = v.serial_number;
+    if not found then perform expect_rows('vouchers', 0, 1); end if;
+    -- Money that returns to a voucher that has expired, or soon will, is swept again.
+    insert into voucher_expiries (bucket, serial_number, due_at)
+    select p_bucket, v.serial_number, greatest(v.expires_at, p_now)
+    where v.expires_at <= p_now + interval '5 minutes'
+    on conflict do nothing;
+  end if;
+  return next;
+end $$;
+
+revoke execute on function find_redemptions, update_redemptions, find_updates, refund_redemption from public;
+grant execute on function find_redemptions, update_redemptions, find_updates, refund_redemption
+  to scrip_service;

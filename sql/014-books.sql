@@ -114,7 +114,7 @@ create table book_reversals (
   product_id integer not null,
   rows bigint not null,
   amount_minor bigint not null,
-  again_minor bigint not null, -- redeemed again in the same step, in place of what was reversed
+  again_minor bigint not null, -- redeemed again in place of what was reversed, less refunds
   constraint book_reversals_pkey primary key (day, original_day, currency, merchant_id, product_id),
   constraint book_reversals_are_earlier check (original_day < day)
 );

@@ -57,7 +57,8 @@ language sql stable as $$
 $$;
 
 -- Returns the reversals of an interval whose redemptions were booked before it, or before an earlier time.
--- A redemption that names an original takes the place of one that is reversed in the same step.
+-- A redemption that names an original takes the place of one that is reversed in the same step. A refund
+-- reduces it like one that takes back a part.
 create function earlier_reversals(
   p_from timestamptz, p_to timestamptz, p_before timestamptz default null
 ) returns table (
@@ -72,14 +73,16 @@ language sql stable as $$
     select coalesce(l.slice_at, o.occurred_at) as original_at, r.currency, r.merchant_id, b.product_id,
       count(*) filter (where r.kind = 'REDEMPTION_REVERSAL') as rows,
       coalesce(sum(r.amount_minor) filter (where r.kind = 'REDEMPTION_REVERSAL'), 0) as amount_minor,
-      coalesce(sum(r.amount_minor) filter (where r.kind = 'REDEMPTION'), 0) as again_minor
+      coalesce(sum(case r.kind when 'REFUND' then -r.amount_minor else r.amount_minor end)
+        filter (where r.kind in ('REDEMPTION', 'REFUND')), 0) as again_minor
     from book_rows r
     join journal o on o.bucket = r.bucket and o.id = r.original_id
     left join book_late_rows l on l.id = o.id
     join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
     join batches b on b.id = v.batch_id
     where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
-      and r.booked_at >= p_from and r.booked_at < p_to and r.kind in ('REDEMPTION_REVERSAL', 'REDEMPTION')
+      and r.booked_at >= p_from and r.booked_at < p_to
+      and r.kind in ('REDEMPTION_REVERSAL', 'REDEMPTION', 'REFUND')
       and coalesce(l.slice_at, o.occurred_at) < coalesce(p_before, p_from)
     group by 1, 2, 3, 4
   ) s

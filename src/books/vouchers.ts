@@ -137,7 +137,7 @@ export function escheatVoucher(
 
 const NeededReason = Line(500, 'Why, for the audit.', 'The card was charged twice.');
 
-const BookedOnVoucher = Type.Object({
+export const BookedOnVoucher = Type.Object({
   serialNumber: SerialNumber,
   currency: Text,
   balance: Money('The balance of the voucher now.'),
@@ -152,7 +152,8 @@ async function ofBalance(asked: Asked<{ readonly serialNumber: string; readonly 
   return { ...(await ofVoucher(asked, serialNumber)), ...found };
 }
 
-async function balanceOf({ service }: Caller, serialNumber: string) {
+/** Returns the balance of a voucher now. */
+export async function balanceOf({ service }: Caller, serialNumber: string) {
   const { currency, balance } = await showVoucher(service, BigInt(serialNumber));
   return { serialNumber, currency, balance };
 }

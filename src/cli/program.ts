@@ -77,11 +77,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'transactions of all merchants',
     async () => (await import('../transactions/transactions.ts')).TRANSACTIONS,
   ),
-  redemption: derived(
-    'redemption',
-    'redemptions',
-    async () => (await import('../redemptions/correct.ts')).REDEMPTIONS,
-  ),
+  redemption: derived('redemption', 'redemptions', async () => [
+    ...(await import('../redemptions/correct.ts')).REDEMPTIONS,
+    ...(await import('../books/refunds.ts')).REFUNDS,
+  ]),
   decline: derived(
     'decline',
     'requests of merchants that were declined',

@@ -245,6 +245,26 @@ where merchant_id = ${merchantId} and id = uuid_from(${reference}) and kind in (
   and reference is null and original_id is null and batch_id is null`);
 }
 
+/**
+ * Finds what a merchant booked under a reference or, if it has none, by its transaction id. On several shards
+ * it may be claimed, and never have been booked.
+ */
+export async function findBooking(
+  { service, merchant }: Context,
+  operation: ClaimedOperation,
+  reference: string,
+): Promise<{ readonly id: string; readonly serialNumber: bigint } | undefined> {
+  const { id: merchantId } = merchant;
+  const claim = await findClaim(service, { merchantId, operation, reference });
+  if (claim?.serial_number != null) return { id: claim.id, serialNumber: claim.serial_number };
+  const [found] = await service.db.query<{ id: string; serialNumber: bigint }>(sql`
+select id, serial_number as "serialNumber" from journal
+where merchant_id = ${merchantId} and id = uuid_from(${reference})
+  and kind = ${operation === 'redeem' ? 'REDEMPTION' : 'ACTIVATION'}::entry_kind
+  and reference is null and original_id is null and batch_id is null`);
+  return found;
+}
+
 /** A look-up of a transaction of a merchant by its reference. */
 export type Lookup = {
   readonly context: Context;

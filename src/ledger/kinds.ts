@@ -220,6 +220,14 @@ export const MOVEMENTS = {
     moves: ['VOUCHER FLOAT'],
     reverses: 'ACTIVATION',
   },
+  REFUND: {
+    label: 'Refund',
+    says: 'a merchant gives back a part of a redemption, perhaps several times',
+    moves: ['SETTLEMENT VOUCHER'],
+    reverses: 'REDEMPTION',
+    operation: 'refund',
+    step: 'REVERSED',
+  },
 } as const satisfies Readonly<Record<string, Movement>>;
 
 export type MovementKind = keyof typeof MOVEMENTS;
@@ -250,7 +258,7 @@ export const reversalsOf = (kind: MovementKind) => kindsWhere(({ reverses }) => 
 export const withReversals = (kind: MovementKind) => [kind, ...reversalsOf(kind)];
 
 /** The kinds that are transactions in the API of merchants. */
-export const TRANSACTION_KINDS = ['ACTIVATION', ...withReversals('REDEMPTION')] as const;
+export const TRANSACTION_KINDS = ['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL'] as const;
 
 /** The commission that the close of a day books, and the VAT on it. */
 export const COMMISSION = kindsWhere(({ step }) => step === 'COMMISSION' || step === 'COMMISSION_VAT');

@@ -1,5 +1,5 @@
 import { sql } from '../db/sql.ts';
-import { COMMISSION, listOf } from './kinds.ts';
+import { COMMISSION, listOf, withReversals } from './kinds.ts';
 import { type Checks, EXAMPLES } from './reconcile.scope.ts';
 
 /** Checks the days of the books, and compares the journal with their slices. */
@@ -170,7 +170,7 @@ corrected as (
     select day, day as of_day, merchant_id, product_id, currency,
       case kind when 'REDEMPTION' then amount_minor else -amount_minor end as minor
     from book_movements
-    where kind in ('REDEMPTION', 'REDEMPTION_REVERSAL') and (${day}::date is null or day = ${day}::date)
+    where kind in ${listOf(withReversals('REDEMPTION'))} and (${day}::date is null or day = ${day}::date)
     union all
     select day, day, merchant_id, product_id, currency, -minor from corrected
     union all

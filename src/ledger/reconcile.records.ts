@@ -62,6 +62,32 @@ export const RECORDS: Checks = {
   where kind = 'REDEMPTION_REVERSAL' and original_id is null and id >= ${since.id}::uuid`,
   }),
 
+  // Refunds come from the account that the redemption paid, and together give back at most what it took, or
+  // what an update left of it.
+  refunds: ({ since }) => ({
+    given: sql`
+recent as (
+  select distinct bucket, original_id from journal where kind = 'REFUND' and id >= ${since.id}::uuid
+)`,
+    checked: sql`select count(*) from recent`,
+    differing: sql`
+  select r.original_id as "transactionId", f.minor::text as "refundedMinor",
+    coalesce(u.new_minor, o.amount_minor)::text as "redeemedMinor"
+  from recent r
+  left join journal o on o.bucket = r.bucket and o.id = r.original_id and o.kind = 'REDEMPTION'
+    and o.original_id is null
+  cross join lateral (
+    select min(j.debit_account) as debit, max(j.debit_account) as other, min(j.currency) as currency,
+      sum(j.amount_minor) as minor
+    from journal j
+    where j.bucket = r.bucket and j.original_id = r.original_id and j.kind = 'REFUND'
+      and j.id >= id_floor(o.occurred_at, '-2 hours')
+  ) f
+  left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.original_id
+  where o.id is null or f.debit <> o.credit_account or f.other <> o.credit_account
+    or f.currency <> o.currency or f.minor > coalesce(u.new_minor, o.amount_minor)`,
+  }),
+
   // A booking has used its reference: without the claim, a retry would be a second payment. The claim names
   // the same voucher and amount, which a fingerprint holds in ten-thousandths of a major unit. Otherwise a
   // retry of a different request would be a replay. On one server a claim was written with its booking, so

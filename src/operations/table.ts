@@ -6,6 +6,7 @@ import { BATCHES } from '../batches/batches.ts';
 import { SHEETS } from '../batches/order-sheets.ts';
 import { booksWith } from '../books/books.ts';
 import { FLOAT_MONEY } from '../books/floats.ts';
+import { REFUNDS } from '../books/refunds.ts';
 import { VOUCHER_MONEY } from '../books/vouchers.ts';
 import { JOBS } from '../jobs/jobs.ts';
 import { FLOATS } from '../merchants/floats.ts';
@@ -46,6 +47,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...FOUND_VOUCHERS,
   ...TRANSACTIONS,
   ...REDEMPTIONS,
+  ...REFUNDS,
   ...DECLINES,
   ...REQUESTS,
   ...WEBHOOKS,

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { countCall, isBlockedToday } from '../api-keys/guesses.ts';
 import { findKeyInfo } from '../api-keys/keys.ts';
 import { auditFirst } from '../audit/audit.ts';
+import { refundAtTill } from '../books/refunds.ts';
 import { cashOutAtTill } from '../books/vouchers.ts';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
@@ -232,6 +233,27 @@ const tillCashOut = changing({
   },
 });
 
+const tillRefund = changing({
+  ...AT_TILL,
+  name: 'till.refund',
+  summary: 'Refund a part of a redemption to its voucher; several times, up to what it took',
+  description:
+    'The settlement of the merchant becomes lower. More than is left of the redemption is refused (51). If the ' +
+    'voucher was replaced, the money goes to the voucher in its place. The merchant needs the permission ' +
+    'update-redemption.',
+  path: '/till/refund',
+  audit: 'redemption.refund',
+  input: {
+    reference: BookedReference,
+    amount: TillAmount('What goes back to the voucher, in major units.'),
+    refundReference: TillReference('Your reference of the refund: a repetition under it is booked once.'),
+  },
+  async run(caller, request) {
+    const { transactionId, replayed } = await refundAtTill(caller, await contextOf(caller), request);
+    return booked(caller, transactionId, replayed);
+  },
+});
+
 const checkVoucher = reading({
   name: 'voucher.check',
   summary: 'Check the balance of a voucher by its code and PIN',
@@ -320,6 +342,7 @@ export const TILL = tableOf(
   tillRedeem,
   tillActivate,
   tillCorrect,
+  tillRefund,
   tillVoid,
   tillCashOut,
   tillFind,

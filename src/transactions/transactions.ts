@@ -3,7 +3,7 @@ import type { Service } from '../context.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { idFloor } from '../ledger/id.ts';
-import { listOf, MovementWord, TRANSACTION_KINDS } from '../ledger/kinds.ts';
+import { listOf, MovementWord, reversalsOf, TRANSACTION_KINDS } from '../ledger/kinds.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { toSpan } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
@@ -33,7 +33,7 @@ import {
 export const TransactionSchema = Type.Object({
   transactionId: TransactionId,
   kind: Titled('Type', MovementWord),
-  amount: Money('Negative for a reversal.'),
+  amount: Money('Negative for a reversal or a refund.'),
   currency: Text,
   timestamp: Titled('Time', Time),
   merchantId: Nullable(MerchantId),
@@ -45,8 +45,7 @@ export const TransactionSchema = Type.Object({
   serialNumber: Nullable(SerialNumber),
   voucherCode: Nullable(Text, { title: 'Code', description: 'The code, masked.' }),
   originalTransactionId: Nullable(Text, {
-    description:
-      'The redemption that an update corrected by this one, or the activation that this one voided.',
+    description: 'The redemption that this one corrected or refunded, or the activation that it voided.',
   }),
   refundStatus: Nullable(Word(['CANCELLED', 'NEW']), {
     title: 'Update',
@@ -61,7 +60,8 @@ type Row = Omit<Transaction, 'voucherCode'> & { readonly voucherCode: Buffer | n
 /** The columns of a row `r` of the journal. The code of its voucher is sealed. */
 const columnsOf = (sealed: Sql, isCanceled: Sql) => sql`
 r.id as "transactionId", r.kind,
-case r.kind when 'REDEMPTION_REVERSAL' then -r.amount_minor else r.amount_minor end as amount, r.currency,
+case when r.kind in ${listOf(reversalsOf('REDEMPTION'))} then -r.amount_minor else r.amount_minor end
+  as amount, r.currency,
 r.occurred_at as timestamp, r.merchant_id::text as "merchantId", r.key_id as "keyId", r.reference,
 r.serial_number::text as "serialNumber", ${sealed} as "voucherCode",
 r.original_id as "originalTransactionId",

@@ -2,7 +2,8 @@ import { audit } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import { sql } from '../db/sql.ts';
-import { checkReference, findClaim } from '../ledger/claims.ts';
+import { findBooking } from '../ledger/booking.ts';
+import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { getAccount, postVoucher } from '../ledger/journal.ts';
 import { permit } from '../merchants/merchants.ts';
@@ -46,7 +47,9 @@ export async function voidActivation(
   checkReference(reference);
   permit(context, 'activate');
   const { service, merchant } = context;
-  const { id: originalId, serialNumber } = await locateActivation(context, reference);
+  const activation = await findBooking(context, 'activate', reference);
+  if (!activation) throw refused('60');
+  const { id: originalId, serialNumber } = activation;
   const bucket = service.buckets.ofSerial(serialNumber);
   return retrying(() =>
     service.db.transaction(async (tx) => {
@@ -76,19 +79,4 @@ from decide_void(${bucket}, ${serialNumber}, ${originalId}, ${merchant.id}, ${no
       return { transactionId: id, replayed: false };
     }),
   );
-}
-
-type Activation = { readonly id: string; readonly serialNumber: bigint };
-
-/** Finds the activation of a reference. Its claim may name one that was never booked. @throws Refusal `60` */
-async function locateActivation({ service, merchant }: Context, reference: string): Promise<Activation> {
-  const { id: merchantId } = merchant;
-  const claim = await findClaim(service, { merchantId, operation: 'activate', reference });
-  if (claim?.serial_number != null) return { id: claim.id, serialNumber: claim.serial_number };
-  const [found] = await service.db.query<Activation>(sql`
-select id, serial_number as "serialNumber" from journal
-where merchant_id = ${merchantId} and id = uuid_from(${reference}) and kind = 'ACTIVATION'
-  and reference is null and batch_id is null`);
-  if (!found) throw refused('60');
-  return found;
 }

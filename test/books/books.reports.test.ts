@@ -118,6 +118,7 @@ async function proveLiability(t: TestContext, { ledger, shop }: Played): Promise
         issued: '500.00',
         imported: '0.00',
         reversed: '40.00',
+        refunded: '0.00',
         reinstated: '0.00',
         adjustedUp: '5.00',
         redeemed: '95.00',

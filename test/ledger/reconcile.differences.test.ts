@@ -58,6 +58,7 @@ describe('the books of a busy day', () => {
       // One of them is to zero, which books the reversal only.
       'redemption-updates': 2,
       'update-entries': 2,
+      refunds: 0,
       batches: 7,
       'reserve-shares': 6,
       reserves: 6,

@@ -92,6 +92,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'voucher.bulk': () => ({ action: 'unblock', batch: made.batch }),
   'voucher.bulk-cancel': () => ({ serialNumbers: [String(card.serial)] }),
   'redemption.correct': () => ({ transactionId: made.sale, amount: 2, reason: 'as agreed' }),
+  'redemption.refund': () => ({ transactionId: made.sale, amount: 2, reference: 'part', reason: 'returned' }),
   'sheets.order': () => ({ transactionId: made.batch }),
   'sheets.order-card': () => ({ serialNumber: made.replaced }),
   'webhook.add': () => ({ merchantId: shopId(), url: 'https://93.184.216.34/events', full: true }),

@@ -34,7 +34,7 @@ function addTo(cohort: ReturnType<typeof none>, { kind, credit, amount }: Entry)
   cohort.outstanding += change;
   if (['ACTIVATION', 'IMPORT', 'VOID', 'CANCELLATION'].includes(kind)) cohort.issued += change;
   if (kind === 'VOID' || kind === 'CANCELLATION') cohort.voided -= change;
-  if (kind === 'REDEMPTION' || kind === 'REDEMPTION_REVERSAL') cohort.redeemed -= change;
+  if (['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND'].includes(kind)) cohort.redeemed -= change;
   if (kind === 'EXPIRY' || kind === 'REINSTATEMENT') cohort.expired -= change;
   if (['ADJUSTMENT', 'CASH_OUT', 'ESCHEAT'].includes(kind)) cohort.other += change;
 }
@@ -335,6 +335,7 @@ const VAT_COLUMNS: Readonly<Record<string, readonly [string, bigint]>> = {
   IMPORT: ['imported', 1n],
   REDEMPTION: ['redeemed', 1n],
   REDEMPTION_REVERSAL: ['redeemed', -1n],
+  REFUND: ['redeemed', -1n],
   EXPIRY: ['expired', 1n],
   REINSTATEMENT: ['expired', -1n],
 };

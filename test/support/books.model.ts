@@ -102,6 +102,7 @@ export class ByHand {
       IMPORT: ['imported', ''],
       REDEMPTION: ['', 'redeemed'],
       REDEMPTION_REVERSAL: ['reversed', ''],
+      REFUND: ['refunded', ''],
       REINSTATEMENT: ['reinstated', ''],
       EXPIRY: ['', 'expired'],
       ADJUSTMENT: ['adjustedUp', 'adjustedDown'],

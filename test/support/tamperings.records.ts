@@ -40,6 +40,27 @@ export const TAMPERINGS_OF_RECORDS: Tamperings = {
     'references',
   ],
   'a claim in no bucket': [`update claims set bucket = 7 where reference = 'sale-3'`, 'buckets'],
+  'a refund of more than was redeemed': [
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, original_id, occurred_at)
+      select id_at(gen_random_uuid(), occurred_at), 'REFUND', credit_account, debit_account, amount_minor + 1,
+        currency, merchant_id, serial_number, id, occurred_at from journal where reference = 'sale-3';
+      update vouchers v set balance_minor = balance_minor + r.amount_minor from journal r
+      where r.kind = 'REFUND' and v.serial_number = r.serial_number`,
+    'refunds',
+  ],
+  'a refund from the settlement account of another merchant': [
+    `insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+        serial_number, original_id, occurred_at)
+      select id_at(gen_random_uuid(), j.occurred_at), 'REFUND', a.id, j.debit_account, 1, j.currency,
+        a.merchant_id, j.serial_number, j.id, j.occurred_at
+      from journal j
+      join accounts a on a.kind = 'SETTLEMENT' and a.currency = j.currency and a.id <> j.credit_account
+      where j.reference = 'sale-3' limit 1;
+      update vouchers v set balance_minor = balance_minor + r.amount_minor from journal r
+      where r.kind = 'REFUND' and v.serial_number = r.serial_number`,
+    'refunds',
+  ],
   'an update that is not recorded': [
     `delete from redemption_updates where original_id = (select id from journal where reference = 'sale-0')`,
     'redemption-updates',

@@ -64,6 +64,10 @@ export const actions: Catalogue['actions'] = {
     'Speichert die Codes und PINs. Jedes Herunterladen wird vermerkt, ein zweites braucht einen Grund.',
   ],
   'redemption.correct': ['Berichtigen', 'Setzt den Betrag dieser Einlösung, einmal. 0 macht sie rückgängig.'],
+  'redemption.refund': [
+    'Rückerstatten',
+    'Gibt dem Gutschein einen Teil dieser Einlösung zurück. Der Händler zahlt.',
+  ],
   'webhook.add': ['Endpunkt anlegen', 'Das Geheimnis für die Signatur wird nur einmal angezeigt.'],
   'webhook.test': ['Test senden', 'Sendet ein Testereignis an diesen Endpunkt.'],
   'webhook.resend': ['Erneut senden', 'Sendet fehlgeschlagene Ereignisse noch einmal.'],

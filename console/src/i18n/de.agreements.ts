@@ -21,6 +21,8 @@ export const agreements: Readonly<Record<string, string>> = {
   'voucher.bulk': 'Gutscheine von {merchant} ändern ({action}): {vouchers}, im Wert von {worth}',
   'voucher.bulk-cancel': 'Gutscheine von {merchant} endgültig stornieren: {vouchers}, im Wert von {worth}',
   'redemption.correct': 'Einlösung durch {merchant} von Gutschein {voucher} berichtigen: {before} → {after}',
+  'redemption.refund':
+    '{refunded} einer Einlösung durch {merchant} an Gutschein {voucher} zurückgeben: {before} → {after}',
   'sheets.order':
     'Gutscheine der Bestellung {reference} von {merchant} drucken: {vouchers}, im Wert von {worth}',
   'sheets.order-card':

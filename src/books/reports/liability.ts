@@ -20,6 +20,7 @@ export const MOVED = {
   issued: ['+ACTIVATION'],
   imported: ['+IMPORT'],
   reversed: ['+REDEMPTION_REVERSAL'],
+  refunded: ['+REFUND'],
   reinstated: ['+REINSTATEMENT'],
   adjustedUp: ['+ADJUSTMENT'],
   redeemed: ['-REDEMPTION'],

@@ -112,6 +112,7 @@ const settledOf: Definition = {
     redeemed: settled('REDEMPTION'),
     reversed: settled('REDEMPTION_REVERSAL'),
     earlierReversed: settled('EARLIER_REVERSAL'),
+    refunded: settled('REFUND'),
     cashedOut: settled('CASH_OUT'),
     commission: settled('FEE', 'FEE_REVERSAL'),
     vat: settled('FEE_VAT', 'FEE_VAT_REVERSAL'),

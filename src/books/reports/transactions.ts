@@ -1,6 +1,6 @@
 import type { Service } from '../../context.ts';
 import { type Sql, sql } from '../../db/sql.ts';
-import { listOf, TRANSACTION_KINDS } from '../../ledger/kinds.ts';
+import { listOf, reversalsOf, TRANSACTION_KINDS } from '../../ledger/kinds.ts';
 import { maskCode } from '../../ledger/transactions.ts';
 import { daysOf, type Lines, openScope, rendered, type Wanted } from './report.ts';
 
@@ -98,10 +98,14 @@ export const transactions = {
   lines: streamTransactions,
 } as const satisfies Lines;
 
+/** What the API of merchants does not list, and their bookkeeping needs. */
+const OTHERS = ['CASH_OUT', 'REFUND'] as const;
+
 const COLUMNS_OF_ROW = sql`
   j.occurred_at as time, j.kind::text as kind, v.serial_number as "serialNumber", v.sealed,
   b.product_id as product, j.currency, j.original_id as "originalId",
-  case j.kind when 'REDEMPTION_REVERSAL' then -j.amount_minor else j.amount_minor end as amount`;
+  case when j.kind in ${listOf(reversalsOf('REDEMPTION'))} then -j.amount_minor else j.amount_minor end
+    as amount`;
 
 /** Lists a page of a merchant's own transactions that were booked in an interval, oldest first. */
 function listMerchantRows(merchantId: number, from: Date, to: Date, after: string | null): Sql {
@@ -122,14 +126,14 @@ from (
   union all
   (
     select r.*, r.occurred_at from journal r
-    where r.merchant_id = ${merchantId} and r.kind = 'CASH_OUT' ${inInterval}
+    where r.merchant_id = ${merchantId} and r.kind in ${listOf(OTHERS)} ${inInterval}
     order by r.id limit ${PAGE}
   )
   union all
   (
     select r.*, l.slice_at from book_late_rows l join journal r on r.id = l.id
     where l.slice_at >= ${from} and l.slice_at < ${to} and r.merchant_id = ${merchantId}
-      and r.batch_id is null and r.kind in ${listOf([...TRANSACTION_KINDS, 'CASH_OUT'])}
+      and r.batch_id is null and r.kind in ${listOf([...TRANSACTION_KINDS, ...OTHERS])}
       and (${after}::uuid is null or r.id > ${after}::uuid)
     order by r.id limit ${PAGE}
   )
