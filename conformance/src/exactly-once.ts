@@ -82,6 +82,8 @@ class Run {
   #wrongPins = 0;
   #batches = 0;
   #restarts = 0;
+  /** Aborted when there are no more calls during which the server can be restarted. */
+  readonly #called = new AbortController();
   #isOver = false;
 
   constructor(plan: ExactlyOncePlan) {
@@ -134,7 +136,8 @@ class Run {
       const endsAt = Date.now() + minutes * MINUTE_MS;
       const restarting = this.#restartUntil(endsAt);
       const working = Array.from({ length: callers }, () => this.#callUntil(endsAt));
-      await Promise.all([restarting, ...working]);
+      await Promise.all(working).finally(() => this.#called.abort());
+      await restarting;
       await this.#each(this.#finished, (batch) => batch.revisit());
       if (drain) await this.#drain();
       const end = { endedAt: new Date().toISOString(), calls: this.#calls, restarts: this.#restarts };
@@ -178,9 +181,9 @@ class Run {
   async #restartUntil(endsAt: number): Promise<void> {
     const { restart } = this.#plan;
     const pauseMs = (endsAt - Date.now()) / (RESTARTS + 1);
-    while (restart && this.#restarts < RESTARTS && !this.#isOver) {
-      await sleep(pauseMs, undefined, { ref: false });
-      this.#checkInterrupted();
+    while (restart && this.#restarts < RESTARTS) {
+      const isTime = await sleep(pauseMs, true, { signal: this.#called.signal }).catch(() => false);
+      if (!isTime) return;
       await restart();
       this.#restarts++;
     }

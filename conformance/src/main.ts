@@ -48,7 +48,7 @@ Options:
   --exactly-once    write a history and a certificate
   --minutes NUMBER  how long that run sends calls (default: 10)
   --callers NUMBER  how many batches it uses at the same time (default: 8)
-  --restart COMMAND restarts the server; run six times, by a shell
+  --restart COMMAND restarts the server; run up to six times, by a shell
   --drain           at the end, spend the rest of the float, and check that no more is spent than there is
   --out FOLDER      where it writes the two files (default: the current folder)
   --check FILE      check a history again, and the certificate beside it
