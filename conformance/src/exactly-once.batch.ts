@@ -36,6 +36,8 @@ const STEPS = 5;
 const CUT_SHARE = 0.15;
 /** More than the wrong PINs that lock a voucher. */
 const GUESSES = 6;
+/** The batches of which one voucher is locked: each takes some of the wrong PINs that there may be. */
+const GUESSED_EVERY = 10;
 const TRIES_MAX = 20;
 
 export class Batch {
@@ -61,7 +63,7 @@ export class Batch {
     await this.#generate();
     if (!this.#isActive) await this.#activate();
     for (let step = 0; step < STEPS; step++) await this.#step();
-    if (this.#shared.mayGuess(GUESSES)) await this.#guess();
+    if (this.number % GUESSED_EVERY === 0 && this.#shared.mayGuess(GUESSES)) await this.#guess();
     await this.#lookAgain();
   }
 
@@ -125,6 +127,7 @@ export class Batch {
       ? [update(this.#below(VALUE)), update(0)]
       : [this.#inOther(known)];
     await this.#atOnce([...updates, { ...against, voucher }, this.#lookUp(known)]);
+    await this.#ask(this.#inOther(known));
   }
 
   /** Wrong PINs at the same time, which lock a voucher. */

@@ -41,6 +41,8 @@ export class Interrupted extends Error {
 }
 
 const MINUTE_MS = 60_000;
+/** However short a run is, it has this many batches: with fewer it would see too little. */
+const BATCHES_MIN = 40;
 /** The restarts of a run, evenly spread. */
 const RESTARTS = 6;
 /** The share of batches after which an earlier one is looked at again, and how many earlier ones are kept. */
@@ -156,7 +158,7 @@ class Run {
   }
 
   async #callUntil(endsAt: number): Promise<void> {
-    while (Date.now() < endsAt && !this.#isOver) {
+    while ((Date.now() < endsAt || this.#batches < BATCHES_MIN) && !this.#isOver) {
       this.#checkInterrupted();
       const batch = this.#newBatch();
       await batch.play();
