@@ -102,12 +102,12 @@ async function booked(caller: Caller, id: string, replayed: boolean): Promise<St
   const { db, buckets } = caller.service;
   // A standby may not have the transaction yet.
   const transaction = await showTransaction({ ...caller.service, readDb: db }, id);
-  const { voucherCode, serialNumber, currency, timestamp } = transaction;
+  const { voucherCode, serialNumber, currency } = transaction;
   const serial = BigInt(serialNumber as string);
   const [row] = await db.query<{ balance: bigint }>(sql`
 select coalesce(sum(change_minor), 0)::bigint as balance
 from list_voucher_entries(${buckets.ofSerial(serial)}, ${serial}, null::integer)
-where occurred_at <= ${timestamp}`);
+where id <= ${id}::uuid`);
   return { transaction, voucherCode, serialNumber, currency, balance: row?.balance ?? 0n, replayed };
 }
 

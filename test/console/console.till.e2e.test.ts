@@ -158,6 +158,16 @@ async function losesAnswers(t: TestContext, stage: AtTill): Promise<void> {
   await shows(other, 'Remaining balance: USD 8.90');
 }
 
+async function findsDamaged(t: TestContext, stage: AtTill): Promise<void> {
+  const { page } = await openTill(t, stage, stage.cashier);
+  const key = JSON.stringify(`scrip.till.${stage.merchantId}.till-damaged`);
+  await page.evaluate(`localStorage.setItem(${key}, '{"reference":')`);
+  await page.reload();
+  await shows(page, 'Redemption, ?');
+  await page.getByRole('button', { name: 'Give up' }).click();
+  await shows(page, 'Given up');
+}
+
 async function endsSession(t: TestContext, stage: AtTill): Promise<void> {
   const { card, cashier } = stage;
   const { page } = await openTill(t, stage, cashier);
@@ -182,6 +192,7 @@ test('a till in the browser', { skip }, async (t) => {
     sellsByKeyboard(sub, till),
   );
   await t.test('a lost answer books once, and a reload says what happened', (sub) => losesAnswers(sub, till));
+  await t.test('a damaged entry of the store is not forgotten', (sub) => findsDamaged(sub, till));
   await t.test('a session that ends in the middle keeps the sale', (sub) => endsSession(sub, till));
 });
 

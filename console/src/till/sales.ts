@@ -35,11 +35,23 @@ export const storedSales = (merchantId: string): string => JSON.stringify(listSa
 
 /** Returns the sales of a merchant in this browser, newest first. */
 function listSales(merchantId: string): Sale[] {
-  const keys = Object.keys(localStorage).filter((key) => key.startsWith(prefixOf(merchantId)));
-  return keys
-    .map((key) => JSON.parse(localStorage.getItem(key) ?? 'null') as Sale | null)
-    .filter((sale) => sale !== null)
+  const prefix = prefixOf(merchantId);
+  return Object.keys(localStorage)
+    .filter((key) => key.startsWith(prefix))
+    .map((key) => readSale(localStorage.getItem(key) ?? '', key.slice(prefix.length)))
     .sort((one, other) => other.sentAt.localeCompare(one.sentAt));
+}
+
+/** A sale whose entry is damaged is not forgotten: its reference, which is in the key, finds its outcome. */
+function readSale(text: string, reference: string): Sale {
+  try {
+    const sale = JSON.parse(text) as Sale | null;
+    if (sale?.reference === reference && typeof sale.sentAt === 'string') return sale;
+  } catch {
+    // It is no JSON.
+  }
+  const sentAt = new Date(0).toISOString();
+  return { reference, kind: 'redeem', amount: null, currency: null, card: '?', sentAt, state: 'sent' };
 }
 
 const listeners = new Set<() => void>();
