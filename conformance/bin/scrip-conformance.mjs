@@ -12,6 +12,8 @@ const built = new URL('../dist/main.js', import.meta.url);
 if (!existsSync(source)) await import(built.href);
 else if (Number.parseInt(process.versions.node, 10) >= STRIPS_TYPES_SINCE) await import('../src/main.ts');
 else {
-  const node = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
+  const node = fileURLToPath(
+    new URL(`../../node_modules/node-linux-${process.arch}/bin/node`, import.meta.url),
+  );
   process.exitCode = spawnSync(node, [source, ...process.argv.slice(2)], { stdio: 'inherit' }).status ?? 1;
 }

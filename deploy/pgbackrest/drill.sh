@@ -10,7 +10,7 @@ programs=$(ls -d /usr/lib/postgresql/*/bin | tail -1)
 folder=$(mktemp -d /tmp/scrip-pgbackrest-XXXXXX)
 port=$((20000 + $$ % 10000))
 data="$folder/data"
-node=node_modules/node/bin/node
+node=node_modules/.bin/node
 serve=
 as_postgres() { (cd "$folder" && setpriv --reuid=postgres --regid=postgres --clear-groups -- "$@"); }
 backrest() { as_postgres pgbackrest --config="$folder/pgbackrest.conf" --stanza=scrip --log-level-console=warn "$@"; }

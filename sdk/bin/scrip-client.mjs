@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 const STRIPS_TYPES_SINCE = 24;
 const source = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url));
 const built = new URL('../dist/cli/main.js', import.meta.url);
-const own = fileURLToPath(new URL('../../node_modules/node/bin/node', import.meta.url));
+const own = fileURLToPath(new URL(`../../node_modules/node-linux-${process.arch}/bin/node`, import.meta.url));
 
 if (!existsSync(source)) await import(built.href);
 else if (Number.parseInt(process.versions.node, 10) >= STRIPS_TYPES_SINCE) await import('../src/cli/main.ts');
