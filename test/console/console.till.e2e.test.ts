@@ -16,7 +16,7 @@ import { openWay } from '../support/way.ts';
 const skip = await whyNoBrowser();
 
 /** Redemptions while connections are cut: a few in each run, 500 with SCRIP_TILL_SALES=500. */
-const SALES = Number(process.env['SCRIP_TILL_SALES'] ?? 40);
+const SALES = Number(process.env['SCRIP_TILL_SALES'] ?? 12);
 
 /** The till of a person, as its scanner and its keyboard use it. */
 async function openTill(t: TestContext, { listening }: Pick<Stage, 'listening'>, somebody: Somebody) {
