@@ -316,8 +316,8 @@ create index journal_by_merchant on journal (merchant_id, id)
 -- All other movements on a merchant's float and settlement account, for its statements.
 create index journal_by_merchant_account on journal (merchant_id, id)
   where merchant_id is not null and kind not in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'VOID');
--- Refunds are few, and a redemption adds nothing to this index.
-create index journal_refunds on journal (id) where kind = 'REFUND';
+-- The refunds of a redemption. They are few, and a redemption adds nothing to this index.
+create index journal_refunds on journal (original_id) where kind = 'REFUND';
 
 -- The exports for print: of a batch, or of the voucher that replaced another. An export is recorded before
 -- its first code is sent. Its end is a separate row, since the service may only insert here. An export

@@ -71,21 +71,16 @@ recent as (
 )`,
     checked: sql`select count(*) from recent`,
     differing: sql`
-  select r.original_id as "transactionId", f.minor::text as "refundedMinor",
+  select r.original_id as "transactionId", sum(j.amount_minor)::text as "refundedMinor",
     coalesce(u.new_minor, o.amount_minor)::text as "redeemedMinor"
   from recent r
   left join journal o on o.bucket = r.bucket and o.id = r.original_id and o.kind = 'REDEMPTION'
     and o.original_id is null
-  cross join lateral (
-    select min(j.debit_account) as debit, max(j.debit_account) as other, min(j.currency) as currency,
-      sum(j.amount_minor) as minor
-    from journal j
-    where j.bucket = r.bucket and j.original_id = r.original_id and j.kind = 'REFUND'
-      and j.id >= id_floor(o.occurred_at, '-2 hours')
-  ) f
   left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.original_id
-  where o.id is null or f.debit <> o.credit_account or f.other <> o.credit_account
-    or f.currency <> o.currency or f.minor > coalesce(u.new_minor, o.amount_minor)`,
+  left join journal j on j.bucket = r.bucket and j.original_id = r.original_id and j.kind = 'REFUND'
+  group by r.bucket, r.original_id, o.id, o.credit_account, o.currency, o.amount_minor, u.new_minor
+  having o.id is null or sum(j.amount_minor) > coalesce(u.new_minor, o.amount_minor)
+    or bool_or(j.debit_account <> o.credit_account or j.currency <> o.currency)`,
   }),
 
   // A booking has used its reference: without the claim, a retry would be a second payment. The claim names
