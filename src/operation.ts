@@ -10,6 +10,9 @@ import { Input, Reason } from './schema.ts';
  * line performs the same functions.
  */
 
+/** The reason why an operation of the portal alone has no command. */
+export const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
+
 /**
  * `plain`: the role is sufficient. `step-up`: a second factor within five minutes. `four-eyes`: another
  * person approves.

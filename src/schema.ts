@@ -118,6 +118,10 @@ export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'T
 /** The operator's reference of a booking. */
 export const Reference = Line(100, 'Your reference: a repetition under it books once.', 'case-81');
 
+/** A merchant's reference, which may have characters that `Line` refuses, such as joined emoji. */
+export const LookupReference = (description: string) =>
+  Type.String({ minLength: 1, maxLength: 100, description, examples: ['order-10071'] });
+
 /** The input of an operation. Other fields are refused. */
 export function Input<Properties extends TProperties>(properties: Properties) {
   return Type.Object(properties, { additionalProperties: false });

@@ -20,7 +20,7 @@ export type Shared = {
   /** The number of a call. */
   next(): number;
   record(call: Sent): void;
-  /** Whether so many more wrong PINs are no reason to suspect the key. */
+  /** Whether the key may send this many more wrong PINs before the service stops it for guessing. */
   mayGuess(wrongPins: number): boolean;
 };
 

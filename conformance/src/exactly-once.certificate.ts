@@ -112,7 +112,7 @@ type Debit = { readonly from: number; readonly cost: number; readonly isCertain:
 const sum = (debits: readonly Debit[]) => debits.reduce((total, { cost }) => total + cost, 0);
 const costOf = ({ amount, quantity }: Sent) => (amount ?? 0) * (quantity ?? 1);
 
-/** What was taken from the float under each reference, at the earliest when it was first sent. */
+/** Returns the debits of the float by reference. None can be earlier than its first call. */
 function debitsOf(calls: readonly Sent[]): Debit[] {
   const asked = calls.filter(({ do: operation }) => operation === 'generate' || operation === 'activate');
   const copies = groupBy(asked, (call) => `${call.do} ${call.reference} ${costOf(call)}`);

@@ -3,7 +3,7 @@ import Type from 'typebox';
 import type { Context } from '../context.ts';
 import { CSV_TYPE } from '../csv.ts';
 import { actFor, permit } from '../merchants/merchants.ts';
-import { alone, type Caller, changing, reading } from '../operation.ts';
+import { alone, type Caller, changing, NO_COMMAND, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MANAGE } from '../principal.ts';
 import { invalid } from '../problem.ts';
@@ -15,8 +15,6 @@ import { counted, Language, requirePrintable } from './order-sheets.ts';
 import { describeCards, drawSheets, exportedPieces } from './sheets.ts';
 
 /** A merchant's people download the codes of their own batches (docs/how-to/print.md, "From the portal"). */
-
-const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
 
 export const download = changing({
   name: 'batch.download',

@@ -15,7 +15,7 @@ import {
 import { type Closing, listClosings, textOfClosing } from './seal.ts';
 import type { Break } from './verify.ts';
 
-/** What is published of the closed days, so that nobody can deny or exchange them later. */
+/** Publishes a signed checkpoint of the closed days, so that nobody can deny or replace them later. */
 
 /** The content of the folder: the texts of the closings, the checkpoint, and the public keys. */
 export type Published = {

@@ -8,7 +8,14 @@ import { floats } from '../books/floats.ts';
 import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
 import { sql } from '../db/sql.ts';
 import { merchants } from '../merchants/merchants.ts';
-import { type AnyOperation, type Caller, type Operation, reading, tableOf } from '../operation.ts';
+import {
+  type AnyOperation,
+  type Caller,
+  NO_COMMAND,
+  type Operation,
+  reading,
+  tableOf,
+} from '../operation.ts';
 import { PAGE, Page } from '../page.ts';
 import { invitations } from '../people/invite.ts';
 import { findUser, users } from '../people/users.ts';
@@ -25,7 +32,7 @@ import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
 import { listEvents } from '../webhooks/pull.ts';
 import { showRequest } from './requests.ts';
-import { NO_COMMAND, OF_MERCHANT, ofKey, ownIdOf, TILL } from './till.ts';
+import { OF_MERCHANT, ofKey, ownIdOf, TILL } from './till.ts';
 
 /**
  * The operations of a merchant's own users and tokens: those of the operator, bound to their merchant.

@@ -10,7 +10,7 @@ import { checkReference } from '../ledger/claims.ts';
 import type { Outcome } from '../ledger/transactions.ts';
 import { actFor, permit } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
-import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
+import { alone, type Caller, changing, NO_COMMAND, reading, tableOf } from '../operation.ts';
 import { PORTAL_ROLES, type PortalRole } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
@@ -28,8 +28,6 @@ import { voidActivation } from '../vouchers/void.ts';
  * The till of a merchant's own people: what its programs do over the merchant API, by the same functions.
  * Under one reference something is booked once, whichever of the two sent it.
  */
-
-export const NO_COMMAND = { none: 'the portal belongs to merchants, and the command line to the operator' };
 
 const TILL_ROLES: readonly PortalRole[] = ['owner', 'cashier'];
 

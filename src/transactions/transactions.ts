@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Service } from '../context.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
+import { checkLookupReference } from '../ledger/claims.ts';
 import { idFloor } from '../ledger/id.ts';
 import { listOf, MovementWord, reversalsOf, TRANSACTION_KINDS } from '../ledger/kinds.ts';
 import { maskCode } from '../ledger/transactions.ts';
@@ -13,7 +14,7 @@ import { SEE_VOUCHERS } from '../principal.ts';
 import { notFound, requireRow } from '../problem.ts';
 import {
   End,
-  Line,
+  LookupReference,
   MerchantId,
   Money,
   Nullable,
@@ -142,10 +143,14 @@ const find = reading({
   method: 'POST',
   path: '/transactions/find',
   command: 'transaction show',
-  input: { reference: Line(100, "The merchant's reference.", 'order-10071'), merchantId: MerchantId },
+  input: {
+    reference: LookupReference("The merchant's reference."),
+    merchantId: MerchantId,
+  },
   output: TransactionSchema,
   roles: SEE_VOUCHERS,
   async run(caller, { reference, merchantId }) {
+    checkLookupReference(reference);
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const [first] = await caller.service.readDb.query<{ id: string }>(sql`
 select id from claims

@@ -4,12 +4,13 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
+import { checkLookupReference } from '../ledger/claims.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
-import { Line, MerchantId, TransactionId, toId, Word } from '../schema.ts';
+import { LookupReference, MerchantId, TransactionId, toId, Word } from '../schema.ts';
 import { VOUCHER_STATES, VoucherSchema, type VoucherState } from './show.ts';
 
 /** Finds vouchers for the operator: by code, by masked code, by their transactions, and by batch. */
@@ -188,7 +189,7 @@ const FIND = {
       examples: ['4829****7641'],
     }),
   ),
-  reference: Type.Optional(Line(100, "A merchant's reference, with merchantId.", 'order-10071')),
+  reference: Type.Optional(LookupReference("A merchant's reference, with merchantId.")),
   merchantId: Type.Optional(MerchantId),
   transactionId: Type.Optional(TransactionId),
   batch: Type.Optional(TransactionId),
@@ -247,6 +248,7 @@ async function byCode(caller: Caller, code: string | undefined, masked: string |
 async function byDeed({ service: { readDb } }: Caller, { reference, merchantId, transactionId }: Found) {
   if (reference === undefined) return byTransaction(readDb, transactionId as string);
   if (merchantId === undefined) throw invalid('merchantId', 'required', 'is required with reference');
+  checkLookupReference(reference);
   const rows = await readDb.query<{ operation: string; serial: string | null; id: string }>(sql`
 select operation, serial_number::text as serial, id from claims
 where merchant_id = ${toId(merchantId, 'merchantId')} and reference = ${reference}

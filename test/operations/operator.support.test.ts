@@ -35,20 +35,23 @@ async function find(body: object, headers?: Record<string, string>) {
 describe('the operator API for support', () => {
   test('finds a voucher by code, masked code, reference, transaction and batch', async () => {
     const { code, pin } = first();
-    const done = await redeem(now(), { code, pin, amount: 5, reference: 'sale-1' });
+    const done = await redeem(now(), { code, pin, amount: 5, reference: 'sale 👩‍🍳 1' });
     const { transactionId } = done.transaction;
     const own = [serialOf(first())];
     assert.deepEqual(await find({ code }), own);
     assert.ok((await find({ masked: `${code.slice(0, 4)}****${code.slice(-4)}` })).includes(own[0]));
-    assert.deepEqual(await find({ reference: 'sale-1', merchantId }), own);
+    assert.deepEqual(await find({ reference: 'sale 👩‍🍳 1', merchantId }), own);
     assert.deepEqual(await find({ transactionId }), own);
     assert.equal((await find({ reference: 'support-1', merchantId })).length, 10);
     const { body } = await api.get(`/vouchers/${own[0]}`);
     assert.equal((await find({ batch: body.batch })).length, 10);
     assert.equal((await find({ batch: body.batch, state: 'BLOCKED' })).length, 0);
     const shown = await api.get(`/transactions/${transactionId}`);
-    assert.deepEqual([shown.body.amount, shown.body.kind, shown.body.reference], [5, 'REDEMPTION', 'sale-1']);
-    const named = await api.post('/transactions/find', { reference: 'sale-1', merchantId });
+    assert.deepEqual(
+      [shown.body.amount, shown.body.kind, shown.body.reference],
+      [5, 'REDEMPTION', 'sale 👩‍🍳 1'],
+    );
+    const named = await api.post('/transactions/find', { reference: 'sale 👩‍🍳 1', merchantId });
     assert.equal(named.body.transactionId, transactionId);
   });
 

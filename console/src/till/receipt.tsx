@@ -68,7 +68,7 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
   );
 }
 
-/** What is printed: without a code or a PIN. */
+/** The printed receipt. It has the masked code, and no PIN. */
 function Paper({ of, paper }: { of: Receipt; paper: string }) {
   const texts = useTillTexts();
   const format = useFormat();
