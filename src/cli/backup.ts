@@ -40,8 +40,8 @@ export const TRUST = [
 
 export type Trusting = { trust?: boolean | undefined };
 
-export function registerBackup(program: Command): void {
-  const backup = program.command('backup').description('backups of the embedded database');
+/** Adds the commands of the embedded database to `backup`. */
+export function addBackups(backup: Command): void {
   backup
     .command('create', { isDefault: true })
     .description('back up the database while it is in use; `scrip backup DIR` does the same')

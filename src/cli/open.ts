@@ -83,9 +83,8 @@ export async function openService(
   config: Config,
   { name, create, log, isService = false, books = isService }: Opening,
 ): Promise<Opened> {
-  if (isService)
-    for (const [given, meant] of misspelledSettings())
-      log.warn({ setting: given }, `there is no setting ${given}, so it is ignored: ${meant} is meant?`);
+  for (const [given, meant] of misspelledSettings())
+    log.warn({ setting: given }, `there is no setting ${given}, so it is ignored: ${meant} is meant?`);
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async (urged?: Promise<void>) => {

@@ -136,7 +136,12 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     async () => (await import('./user.ts')).USER,
   ),
   doctor: async () => (await import('./health.ts')).registerDoctor,
-  backup: async () => (await import('./backup.ts')).registerBackup,
+  backup: derived(
+    'backup',
+    'backups of the database',
+    async () => (await import('../backups/note.ts')).BACKUPS,
+    async () => (await import('./backup.ts')).addBackups,
+  ),
   restore: async () => (await import('./backup.ts')).registerRestore,
   job: derived('job', 'long work in the background', async () => [
     ...(await import('../jobs/jobs.ts')).JOBS,

@@ -3,7 +3,15 @@ import { findForeignTimeline, isLogWaiting } from '../db/embedded.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { isLoopback } from '../network.ts';
-import { ARCHIVER, BATCHES_BEHIND, ENDPOINTS, one, PARTITIONS_AHEAD, WEBHOOKS_BEHIND } from './gauges.ts';
+import {
+  ARCHIVER,
+  BATCHES_BEHIND,
+  ENDPOINTS,
+  NOTED_BACKUP,
+  one,
+  PARTITIONS_AHEAD,
+  WEBHOOKS_BEHIND,
+} from './gauges.ts';
 import { listUndurable, readLastBackup } from './status.ts';
 
 /** Checks what a start and a night of unattended operation require: it reports problems with advice. */
@@ -180,15 +188,14 @@ from pg_stat_activity where backend_type = 'client backend'`,
     return ok(found);
   },
   backup: async (db, { dataDir }) => {
-    if (dataDir === undefined) return examineServersArchive(db);
+    if (dataDir === undefined) return examineNotedBackup(db);
     const last = await readLastBackup(dataDir);
     if (!last) return warning('no backup was made', 'scrip backup DIR, every night (docs/how-to/back-up.md)');
     const age = (Date.now() - Date.parse(last.endedAt)) / 1_000;
-    const found = `the last one ended ${inHours(age)}: ${last.path}`;
-    return age > BACKUP_MAX_HOURS * HOUR ? failure(found, 'scrip backup DIR, every night') : ok(found);
+    return examineAge(age, last.path, 'scrip backup DIR, every night');
   },
   archive: async (db, { dataDir, archiveDir }) => {
-    if (dataDir === undefined) return undefined;
+    if (dataDir === undefined) return examineServersArchive(db);
     const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
     if (await isLogWaiting(dataDir))
       return failure(
@@ -282,16 +289,30 @@ from batches where status = 'CANCELED' and failure is not null and ended_at > no
   },
 };
 
-/** The backups of an operator's own server are made by its own tools. Scrip sees only whether it archives. */
+function examineAge(seconds: number, place: string, advice: string): Found {
+  const found = `the last one ended ${inHours(seconds)}: ${place}`;
+  return seconds > BACKUP_MAX_HOURS * HOUR ? failure(found, advice) : ok(found);
+}
+
+/** The backups of an operator's own server are made by its own tools, which report them. */
+async function examineNotedBackup(db: Queries): Promise<Found> {
+  const [noted] = await db.query<{ place: string; seconds: number }>(NOTED_BACKUP);
+  if (noted)
+    return examineAge(noted.seconds, noted.place, 'look at the tool that makes and reports the backups');
+  return warning(
+    'no backup of this server was reported',
+    "back it up by its own or your provider's tools, then `scrip backup note` (docs/how-to/back-up.md)",
+  );
+}
+
 async function examineServersArchive(db: Queries): Promise<Found> {
   const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
   if (archives && failing)
     return failure('the server cannot archive its log', 'pg_stat_archiver and the log of the server say why');
-  if (archives)
-    return ok('the server archives its log; Scrip knows nothing of its backups: watch them yourself');
+  if (archives) return ok('the server archives its log');
   return warning(
-    'Scrip knows of no backup: this server does not archive its log',
-    "back it up by its own or your provider's tools (docs/how-to/back-up.md)",
+    'the server does not archive its log: a restore goes back to the last backup',
+    "set archive_mode, or your provider's restore to a point in time (docs/how-to/back-up.md)",
   );
 }
 

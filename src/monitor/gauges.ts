@@ -42,10 +42,18 @@ select coalesce(sum(guesses), 0)::int as guesses,
 from api_key_days where day = (now() at time zone 'UTC')::date`;
 
 export const ARCHIVER: Sql = sql`
-select current_setting('archive_command') not in ('', 'true', '(disabled)') as archives,
+select current_setting('archive_command') not in ('', 'true', '(disabled)')
+    or current_setting('archive_mode') <> 'off' and current_setting('archive_library') <> '' as archives,
   coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing,
   extract(epoch from now() - last_archived_time)::float8 as last_seconds
 from pg_stat_archiver`;
+
+/**
+ * The last backup of the operator's own server that its tool reported; no row without one.
+ */
+export const NOTED_BACKUP: Sql = sql`
+select after::json ->> 'place' as place, extract(epoch from now() - occurred_at)::float8 as seconds
+from audit where action = 'backup.note' order by sequence desc limit 1`;
 
 /** For how many of the three months ahead every partitioned table has its partition. */
 export const PARTITIONS_AHEAD: Sql = sql`
@@ -154,7 +162,7 @@ from floats group by currency`);
     },
   },
   scrip_archive_failing: {
-    help: '1 while the log of the embedded database cannot be archived.',
+    help: '1 while the log of the database cannot be archived.',
     read: async ({ service, dataDir }) => {
       const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service.db, ARCHIVER);
       const isWaiting = dataDir !== undefined && (await isLogWaiting(dataDir));
@@ -176,9 +184,14 @@ select extract(epoch from now() - coalesce(
     ),
   },
   scrip_last_backup_seconds: {
-    help: 'How long ago the last backup of the embedded database ended, or the database was made.',
+    help:
+      'How long ago the last backup of the embedded database ended, or the database was made; of another ' +
+      'server, the last backup that was reported.',
     read: async (watching) => {
-      if (watching.dataDir === undefined) return { '': null };
+      if (watching.dataDir === undefined) {
+        const [noted] = await watching.service.db.query<{ seconds: number }>(NOTED_BACKUP);
+        return { '': noted?.seconds ?? null };
+      }
       const backup = await readLastBackup(watching.dataDir);
       if (backup) return { '': (Date.now() - Date.parse(backup.endedAt)) / 1_000 };
       // A missing backup counts as old, so that the alert fires.

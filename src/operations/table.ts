@@ -1,6 +1,7 @@
 import { FIRST_KEYS } from '../api-keys/create-merchant.ts';
 import { API_KEYS } from '../api-keys/keys.ts';
 import { AUDIT } from '../audit/entries.ts';
+import { BACKUPS } from '../backups/note.ts';
 import { BANK } from '../bank/table.ts';
 import { BATCHES } from '../batches/batches.ts';
 import { SHEETS } from '../batches/order-sheets.ts';
@@ -65,4 +66,5 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...BACKGROUND,
   ...AUDIT,
   ...KEYRING,
+  ...BACKUPS,
 ];

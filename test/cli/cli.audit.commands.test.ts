@@ -23,7 +23,7 @@ const READS = [
 /** Actions without a state before: they create something, or change nothing. */
 const WITHOUT_BEFORE = [
   ...['merchant.create', 'api-key.create', 'product.create', 'batch.generate', 'batch.export'],
-  'voucher.export',
+  ...['voucher.export', 'backup.note'],
   ...['token.create', 'webhook.add', 'webhook.test', 'webhook.resend'],
 ];
 
@@ -124,6 +124,7 @@ test('every command that changes something is audited, with the state before and
     'id',
   );
   await changes('token.revoke', 'token', 'revoke', token);
+  await changes('backup.note', 'backup', 'note', '--place', '/var/lib/pgbackrest');
 
   await changesOfVouchers(id);
   await changesOfWebhooks(id);

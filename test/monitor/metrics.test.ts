@@ -2,14 +2,17 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { type TestContext, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
+import { BACKUPS } from '../../src/backups/note.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { createService } from '../../src/context.ts';
 import { openDatabase } from '../../src/db/pool.ts';
 import { buildServer } from '../../src/http/server.ts';
+import { examine } from '../../src/monitor/doctor.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
 import { DIALECTS } from '../support/dialects.ts';
-import { startTestService } from '../support/harness.ts';
+import { SURROUNDINGS } from '../support/doctor.ts';
+import { asOperator, startTestService } from '../support/harness.ts';
 import { sampleOf } from '../support/metrics.ts';
 import { asOwner } from '../support/owner.ts';
 import { openWay } from '../support/way.ts';
@@ -51,6 +54,31 @@ test('calls are counted by operation, variant and status, with their latency', a
   assert.ok((sampleOf(text, 'scrip_gather_rows_sum') ?? 0) >= 3);
   assert.ok(!text.includes('nowhere'));
   assert.ok(!text.includes('100000000000'));
+});
+
+test('the doctor and the metric know the last backup of an own server that was reported', async (t) => {
+  const started = await startTestService();
+  t.after(started.stop);
+  const { service } = started;
+  const backup = async () =>
+    (await examine(SURROUNDINGS, service.db)).find(({ check }) => check === 'backup') ?? assert.fail();
+  const age = async () => sampleOf(await createGauges(service, undefined)(), 'scrip_last_backup_seconds');
+  assert.deepEqual([(await backup()).state, await age()], ['warning', undefined]);
+  const ended = (hoursAgo: number) => () => new Date(Date.now() - hoursAgo * 3_600_000);
+  const report = (hoursAgo: number, place: string) =>
+    BACKUPS[0]?.run(asOperator({ ...service, clock: ended(hoursAgo) }), { place });
+  await report(37, 's3://vault/old');
+  const old = await backup();
+  assert.deepEqual([old.state, old.found], ['failure', 'the last one ended 37 h ago: s3://vault/old']);
+  await report(1, 's3://vault/new');
+  assert.deepEqual(await backup(), {
+    check: 'backup',
+    state: 'ok',
+    found: 'the last one ended 1 h ago: s3://vault/new',
+    advice: null,
+  });
+  const seconds = (await age()) ?? assert.fail();
+  assert.equal(Math.round(seconds / 3_600), 1);
 });
 
 test('gauges of the database are read at each scrape, and absent while the database is away', async (t) => {

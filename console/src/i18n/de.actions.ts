@@ -143,6 +143,7 @@ export const actions: Catalogue['actions'] = {
   'audit.broken': ['Kette unterbrochen'],
   'batch.export': ['Codes exportieren'],
   'books.escheat': ['Nicht beanspruchten Wert abführen'],
+  'backup.note': ['Sicherung melden'],
   'keyring.drop': ['Schlüssel entfernen'],
   'keyring.retire': ['Schlüssel ausmustern'],
   'keyring.rotate': ['Erneuern'],
