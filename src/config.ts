@@ -1,3 +1,4 @@
+import { isKeyId } from './credentials.ts';
 import { StartError } from './db/errors.ts';
 import { isAddress } from './db/health.ts';
 import { refuseKeyRing } from './keyring/file.ts';
@@ -198,6 +199,19 @@ export const SETTINGS = {
     refuse: (value) =>
       decimalsOf(value) === undefined ? 'must be a currency code of ISO 4217, such as USD' : undefined,
   },
+  keyId: {
+    name: 'SCRIP_KEY_ID',
+    fallback: undefined,
+    description:
+      'The API key with which `scrip probe` and `scrip bench` call: that of a merchant which does nothing else.',
+    refuse: (value) => (isKeyId(value) ? undefined : 'must be the id of an API key, such as key_…'),
+  },
+  secret: {
+    name: 'SCRIP_SECRET',
+    fallback: undefined,
+    description: 'The secret of that API key.',
+    refuse: shortText,
+  },
   webhookAllowPrivate: {
     name: 'SCRIP_WEBHOOK_ALLOW_PRIVATE',
     fallback: 'false',
@@ -209,7 +223,8 @@ export const SETTINGS = {
 
 const toPort = (text: string | undefined) => (text === undefined ? undefined : Number(text));
 
-function isOrigin(text: string): boolean {
+/** Whether a text is the address of a service: without a path. */
+export function isOrigin(text: string): boolean {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   return (
     url !== undefined &&
@@ -260,6 +275,8 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
     oidc: readOidc(read, publicUrl),
     logLevel: read(SETTINGS.logLevel) as string,
     currency: read(SETTINGS.currency) as string,
+    keyId: read(SETTINGS.keyId),
+    secret: read(SETTINGS.secret),
     webhookAllowPrivate: read(SETTINGS.webhookAllowPrivate) === 'true',
   };
 }

@@ -1,3 +1,4 @@
+import { isOrigin } from '../config.ts';
 import { isKeyId } from '../credentials.ts';
 import { parseDecimal } from '../money.ts';
 import { isDay } from '../time.ts';
@@ -23,6 +24,12 @@ export function parseKeyId(text: string): string {
   return wrongUsage(
     `${quoted(text)} is not the id of an API key: ids are key_ and 16 letters or digits, as \`scrip api-key list\` shows them`,
   );
+}
+
+/** Parses the address of a service. */
+export function parseOrigin(text: string): string {
+  if (isOrigin(text)) return text.replace(/\/$/, '');
+  return wrongUsage('--url takes an address such as https://vouchers.example.com, without a path');
 }
 
 /** Parses a serial number. */

@@ -136,6 +136,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     async () => (await import('./user.ts')).USER,
   ),
   doctor: async () => (await import('./health.ts')).registerDoctor,
+  probe: async () => (await import('./probe.ts')).registerProbe,
+  bench: async () => (await import('./bench.ts')).registerBench,
   backup: derived(
     'backup',
     'backups of the database',

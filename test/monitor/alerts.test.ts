@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { probeMetrics } from '../../src/cli/probe.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
 import { startTestService } from '../support/harness.ts';
@@ -20,7 +21,8 @@ async function names(): Promise<Set<string>> {
   try {
     const metrics = createMetrics();
     metrics.watchPools(started.service.db.pools);
-    const text = `${await metrics.text()}\n${await createGauges(started.service, undefined)()}`;
+    const texts = [metrics.text(), createGauges(started.service, undefined)(), probeMetrics().text()];
+    const text = (await Promise.all(texts)).join('\n');
     return new Set([...text.matchAll(/^# TYPE (scrip_\w+)/gm)].map(([, name = '']) => name));
   } finally {
     await started.stop();

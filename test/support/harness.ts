@@ -41,7 +41,7 @@ type TestClock = {
   advance(ms: number): void;
 };
 
-type TestMerchant = {
+export type TestMerchant = {
   readonly id: number;
   readonly keyId: string;
   readonly secret: string;
