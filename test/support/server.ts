@@ -28,8 +28,14 @@ type Server = {
 /** Few, so that a copy is made quickly; more than the workers, so that each has several. */
 const TEST_BUCKETS = 4;
 
-/** Few: a server goes through all of its buffers whenever a database is created or dropped. */
-const BUFFERS = '64MB';
+/** Settings of the server of the tests, for speed. */
+const SETTINGS = {
+  // A server goes through all of its buffers whenever a database is created or dropped.
+  shared_buffers: '64MB',
+  // The databases live for seconds, and temporary folders are in memory.
+  autovacuum: 'off',
+  wal_compression: 'off',
+};
 
 /** Opens the server of the tests, as an account that may create databases. */
 async function openServer(): Promise<Server> {
@@ -42,7 +48,8 @@ async function openServer(): Promise<Server> {
       ({ release }) => release(),
     );
   const first = await open();
-  await asOwner(first.ownerUrl, `alter system set shared_buffers = '${BUFFERS}'`);
+  for (const [name, value] of Object.entries(SETTINGS))
+    await asOwner(first.ownerUrl, `alter system set ${name} = '${value}'`);
   await first.release();
   const embedded = await open();
   return {
