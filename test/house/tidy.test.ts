@@ -6,7 +6,7 @@ import { LATER, OUTSIDE, RULES } from '../support/tidy.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const FOLDERS = [
-  ...['src', 'sql', 'test', 'bench', 'soak', 'mutation', 'bin', 'docs', '.ci'],
+  ...['src', 'sql', 'test', 'bench', 'model', 'soak', 'mutation', 'bin', 'docs', '.ci'],
   ...['sdk', 'conformance', 'verifier', 'embedded', 'print'],
 ];
 /** Built and third-party files. */
