@@ -35,6 +35,12 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 800,
     rollupOptions: {
+      output: {
+        // Every page needs all of these, so they come in one answer.
+        codeSplitting: {
+          groups: [{ name: 'react', test: /node_modules\/(react|react-dom|scheduler|@tanstack\/[a-z-]+)\// }],
+        },
+      },
       input: { console: `${import.meta.dirname}/index.html`, portal: `${import.meta.dirname}/portal.html` },
     },
   },

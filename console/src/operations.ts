@@ -2,10 +2,14 @@ import { useQuery } from '@tanstack/react-query';
 import { type Door, send } from './api.ts';
 import { type Api, type Operation, readDocument } from './described.ts';
 
-/** The operations that the service offers. Pages, actions and forms are derived from them. */
-export function useDescribed(door: Door): Api | undefined {
+/**
+ * The operations that the service offers. Pages, actions and forms are derived from them; the sign-in needs
+ * none.
+ */
+export function useDescribed(door: Door, isSignedIn: boolean): Api | undefined {
   const { data } = useQuery({
     queryKey: ['operations', door],
+    enabled: isSignedIn,
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async () => readDocument(await (await fetch(`/docs/${door}/openapi.json`)).json(), door),
   });

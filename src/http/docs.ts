@@ -115,9 +115,13 @@ export function serveDocs(
 function serveText(scope: FastifyInstance, path: string, type: string, make: () => string): void {
   let text: string | undefined;
   let packed: Buffer | undefined;
+  let tag: string | undefined;
   scope.get(path, (request, reply) => {
     text ??= make();
-    reply.type(type).header('vary', 'accept-encoding');
+    // Weak, since the compressed text has it too.
+    tag ??= `W/"${createHash('sha256').update(text).digest('base64url')}"`;
+    reply.type(type).header('vary', 'accept-encoding').header('etag', tag);
+    if (request.headers['if-none-match'] === tag) return reply.code(304).send();
     if (!prefersGzip(request.headers['accept-encoding'])) return reply.send(text);
     packed ??= gzipSync(text);
     return reply.header('content-encoding', 'gzip').send(packed);

@@ -118,6 +118,20 @@ test('an OpenAPI document is compressed for clients that accept gzip', async () 
   assert.equal(String(gunzipSync(packed.rawPayload)), plain.payload);
 });
 
+test('an OpenAPI document that a client has is not sent again', async () => {
+  const url = '/docs/operator/openapi.json';
+  const tag = String((await app.inject(url)).headers.etag);
+  const again = await app.inject({ url, headers: { 'if-none-match': tag } });
+  const other = await app.inject({ url, headers: { 'if-none-match': 'W/"other"' } });
+  assert.deepEqual(
+    [again, other].map(({ statusCode, payload }) => [statusCode, payload.length > 0]),
+    [
+      [304, false],
+      [200, true],
+    ],
+  );
+});
+
 for (const dialect of [VARIANT_A, VARIANT_B]) {
   describe(`the OpenAPI document of ${dialect.name}`, () => {
     test('is valid OpenAPI 3.1', async () => {

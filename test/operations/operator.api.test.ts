@@ -26,6 +26,23 @@ describe('the operator API', () => {
     assert.deepEqual(shown.body.floats, [{ currency: 'USD', balance: 100_000 }]);
   });
 
+  test('compresses what it reads, and never the answer to a change', async () => {
+    const created = Array.from({ length: 8 }, (_, index) =>
+      api.post('/merchants', { name: `Shop ${index}` }),
+    );
+    const made = await Promise.all(created);
+    assert.deepEqual(new Set(made.map(({ status }) => status)), new Set([201]));
+    const [read, short, plain] = await Promise.all([
+      api.get('/merchants'),
+      api.get('/merchants?limit=1'),
+      api.get('/merchants', { 'accept-encoding': 'identity' }),
+    ]);
+    const encodings = [read, short, plain, ...made].map(({ headers }) => headers.get('content-encoding'));
+    assert.deepEqual(encodings, ['gzip', ...Array.from({ length: 10 }, () => null)]);
+    assert.deepEqual(plain.body, read.body);
+    assert.equal(short.headers.get('vary'), 'accept-encoding');
+  });
+
   test('finds merchants by the beginnings of words, and floats below their warning level', async () => {
     const { id } = await api.testService.createMerchant({ name: '100%_Kiosk' });
     await api.testService.createMerchant({ name: '100 Kiosks' });

@@ -14,8 +14,12 @@ const MONTHS_MAX = 12;
 export const readOutstanding = shared(async (): Promise<Points> => {
   const days = (await readDays()).slice(-DAYS);
   const [first, last] = [days[0], days.at(-1)];
-  if (!first || !last) return {};
-  const { tables } = await readReport('outstanding', { from: first.day, to: dayAfter(last.day) });
+  return first && last ? readOwed(first.day, dayAfter(last.day)) : {};
+});
+
+/** The same, from a day up to another one, which is not included. */
+export async function readOwed(from: string, to: string): Promise<Points> {
+  const { tables } = await readReport('outstanding', { from, to });
   return Object.fromEntries(
     tables.map((table) => [
       table.currency,
@@ -26,7 +30,7 @@ export const readOutstanding = shared(async (): Promise<Points> => {
       })),
     ]),
   );
-});
+}
 
 /** The amounts issued, redeemed and expired, by currency: the totals of R2. */
 export async function readMovements(from: string, to: string): Promise<Readonly<Record<string, Point>>> {

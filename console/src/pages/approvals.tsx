@@ -44,7 +44,6 @@ function Approvals({ tab }: { tab: Tab }) {
     <List
       of="approval.list"
       fixed={filterOf(tab)}
-      refetchMs={10_000}
       columns={[
         'createdAt',
         'what',
@@ -81,7 +80,7 @@ export function Thing() {
   const { session, operations } = useApp();
   const id = useParam('id');
   const { thing, instead } = useThing<Approval>(`/approvals/${id}`, {
-    refetchMs: ({ state }) => (state === 'PENDING' ? 5_000 : false),
+    refetchMs: ({ state }) => (state === 'PENDING' ? 10_000 : false),
   });
   if (!thing) return instead;
   const maker = thing['maker'] as { id?: unknown; userId?: unknown } | null;

@@ -20,7 +20,6 @@ export function Screen() {
       name="batches"
       create="batch.generate"
       of="batch.list"
-      refetchMs={5_000}
       cell={(name, item) =>
         name === 'produced' && item['status'] === 'PROCESSING' ? (
           <Progress

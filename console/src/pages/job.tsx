@@ -79,7 +79,7 @@ export function Thing() {
             <List
               of="job.rows"
               fixed={{ id }}
-              refetchMs={isRunning(thing) ? 2_000 : undefined}
+              runs={isRunning(thing)}
               narrow={['subject', 'outcome', 'message']}
               cell={(name, { outcome }) =>
                 name === 'outcome' && typeof outcome === 'string' ? <Outcome of={outcome} /> : undefined

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Query } from '../api.ts';
-import { type Point, type Points, readMovements, readOutstanding } from '../charts/read.ts';
+import { type Point, type Points, readMovements, readOwed } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
@@ -37,7 +37,6 @@ export function Screen() {
               title={texts.overview.latest}
               of="transaction.list"
               limit={8}
-              refetchMs={10_000}
               columns={['timestamp', 'kind', 'merchantId', 'amount']}
               brief
             />
@@ -53,27 +52,26 @@ export function Screen() {
   );
 }
 
+/** All parts of the page read the days together. */
+const DAYS = { queryKey: ['days'], queryFn: readDays, refetchInterval: 300_000, retry: false } as const;
+
 /** The money on vouchers and today's movements, in each currency. */
 function Today() {
   const texts = useTexts();
   const format = useFormat();
-  // These are the query keys of the other parts of the page, so nothing is read twice.
-  const often = { refetchInterval: 30_000, retry: false } as const;
-  const { data: days } = useQuery({ queryKey: ['days'], queryFn: readDays, ...often });
-  const { data: outstanding } = useQuery({
-    queryKey: ['chart', 'outstanding'],
-    queryFn: readOutstanding,
-    ...often,
-  });
+  const { data: days } = useQuery(DAYS);
   const day = days?.at(-1)?.day ?? '';
-  const { data: moved } = useQuery({
-    queryKey: ['moved', day],
-    queryFn: () => readMovements(day, dayAfter(day)),
+  const { data: today } = useQuery({
+    queryKey: ['today', day],
+    queryFn: async () => {
+      const to = dayAfter(day);
+      return todayOf(...(await Promise.all([readOwed(day, to), readMovements(day, to)])));
+    },
     enabled: day !== '',
-    ...often,
+    refetchInterval: 60_000,
+    retry: false,
   });
-  const isEmpty = days?.length === 0;
-  const data = isEmpty ? [] : outstanding && moved && todayOf(outstanding, moved);
+  const data = days?.length === 0 ? [] : today;
   const lines = (name: 'outstanding' | 'issued' | 'redeemed' | 'expired') => (
     <Stat key={name} label={texts.overview[name]}>
       {data === undefined ? (
@@ -116,12 +114,7 @@ function Attention() {
   const running = useWatched('batch.list', '/batches', { status: 'PROCESSING' });
   const low = useWatched('float.low', '/floats/low');
   const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
-  const { data: days } = useQuery({
-    queryKey: ['days'],
-    queryFn: readDays,
-    enabled: offers('books.days'),
-    retry: false,
-  });
+  const { data: days } = useQuery({ ...DAYS, enabled: offers('books.days') });
   const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
   const closed = days?.filter(({ state }) => state === 'closed').at(-1);
   const late = days?.filter(({ state }) => state === 'closing').length ?? 0;
@@ -160,7 +153,7 @@ function Attention() {
 
 function useWatched(list: string, path: string, query: Query = {}) {
   const { offers } = useApp();
-  return useItems(path, { query: { limit: 50, ...query }, enabled: offers(list), refetchMs: 15_000 });
+  return useItems(path, { query: { limit: 50, ...query }, enabled: offers(list), refetchMs: 60_000 });
 }
 
 type LineProps = {

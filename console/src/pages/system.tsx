@@ -26,7 +26,6 @@ export function Screen() {
           <List
             title={texts.system.jobs}
             of="job.list"
-            refetchMs={5_000}
             columns={['createdAt', 'operation', 'state', 'createdBy', 'done', 'total']}
             cell={(name, item) => (name === 'operation' ? action(String(item[name])).label : undefined)}
             empty={<Empty text={texts.empty.jobs} />}

@@ -23,7 +23,7 @@ export function Thing() {
   const search = useFilters();
   const [tested, setTested] = useState<Item>();
   const [shown, setShown] = useState<string>();
-  const { thing, instead } = useThing(`/webhooks/${id}`, { refetchMs: () => 10_000 });
+  const { thing, instead } = useThing(`/webhooks/${id}`);
   if (!thing) return instead;
   const isPull = thing['url'] === null;
   const url = isPull ? texts.webhook.pull : String(thing['url']);
@@ -70,7 +70,6 @@ export function Thing() {
             title={texts.webhook.deliveries}
             of="webhook.deliveries"
             fixed={given}
-            refetchMs={10_000}
             search={search}
             columns={['occurredAt', 'type', 'state', 'attempts']}
             narrow={['type', 'state', 'attempts']}

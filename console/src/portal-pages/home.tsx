@@ -30,7 +30,6 @@ export function Screen() {
             title={texts.overview.latest}
             of="transaction.list"
             limit={10}
-            refetchMs={10_000}
             empty={<Empty text={texts.empty.transactions} />}
             brief
           />

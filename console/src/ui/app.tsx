@@ -53,7 +53,8 @@ const UNKNOWN: Shape = {
 
 /** The query that asks whether the service is there. It rests while the tab is hidden. */
 export const THERE = ['there'];
-const ASK_MS = 5_000;
+const ASK_MS = 15_000;
+const ASK_AGAIN_MS = 3_000;
 
 /** Whether the service is away. When it is back, the page reads again what it shows. */
 function useAway(): boolean {
@@ -63,7 +64,8 @@ function useAway(): boolean {
     queryFn: async () => !(await isThere()),
     // The page itself has just come from the service.
     initialData: false,
-    refetchInterval: ASK_MS,
+    // A request that fails asks at once.
+    refetchInterval: ({ state }) => (state.data ? ASK_AGAIN_MS : ASK_MS),
   });
   useEffect(() => (isAway ? () => void client.invalidateQueries() : undefined), [isAway, client]);
   return isAway;
@@ -89,7 +91,7 @@ export function AppProvider({ door, children }: { readonly door: Door; readonly 
   });
   const isAway = useAway();
   useSamePerson(session?.user.id);
-  const { operations, shapes } = useDescribed(door) ?? {};
+  const { operations, shapes } = useDescribed(door, session !== undefined) ?? {};
   const shapeOf = (name: string) => shapes?.get(name) ?? UNKNOWN;
   const offers = (name: string) => {
     const { roles = [], proposers = [] } = operations?.get(name) ?? {};

@@ -14,10 +14,7 @@ type Props = {
 export function Floats({ merchantId, to }: Props) {
   const texts = useTexts();
   const format = useFormat();
-  const { thing } = useThing<Answer<'float.show'>>('/floats', {
-    query: { merchantId },
-    refetchMs: () => 30_000,
-  });
+  const { thing } = useThing<Answer<'float.show'>>('/floats', { query: { merchantId } });
   if (!thing || thing.items.length === 0)
     return (
       <Stat label={texts.nav.floats} to={to} note={thing ? texts.float.none : '…'}>

@@ -1,26 +1,24 @@
-import { Modal } from '@mantine/core';
 import { useRouter } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Busy, Head, Problem } from './parts.tsx';
 
-const loadForm = () => import('./sign-in-form.tsx');
-const SignInForm = lazy(async () => ({ default: (await loadForm()).SignInForm }));
+const loadAgain = () => import('./sign-in-again.tsx');
+const SignInAgain = lazy(async () => ({ default: (await loadAgain()).SignInAgain }));
 
 /**
  * Shows a page to people who are signed in, and the sign-in to all others. If a session ends during work, the
  * sign-in covers the page, which keeps what was typed.
  */
 export function Gate({ children }: { readonly children: ReactNode }) {
-  const texts = useTexts().signIn;
   const { session, isSignedOut, operations } = useApp();
   const router = useRouter();
   const mustSignIn = isSignedOut && !session;
   const isInside = session !== undefined && operations !== undefined;
-  // A form that is open when the session ends must not have to load a file.
+  // A page that is open when the session ends must not have to load a file.
   useEffect(() => {
-    if (isInside) loadForm().catch(() => undefined);
+    if (isInside) loadAgain().catch(() => undefined);
   }, [isInside]);
   // Once: while the sign-in loads, this is drawn again, with the address of the sign-in.
   useEffect(() => {
@@ -33,18 +31,11 @@ export function Gate({ children }: { readonly children: ReactNode }) {
   return (
     <>
       {children}
-      <Modal
-        opened={isSignedOut}
-        onClose={() => {}}
-        withCloseButton={false}
-        title={texts.again}
-        zIndex={500}
-        centered
-      >
-        <Suspense fallback={<Busy />}>
-          <SignInForm email={session.user.email} onDone={() => {}} />
+      {isSignedOut && (
+        <Suspense>
+          <SignInAgain email={session.user.email} />
         </Suspense>
-      </Modal>
+      )}
     </>
   );
 }

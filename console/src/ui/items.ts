@@ -2,6 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import { get, type Page, type Query } from '../api.ts';
 import type { Item } from './list.tsx';
 
+/** How often what is open is read again. */
+export const AGAIN_MS = 30_000;
+
 type Options = {
   readonly query?: Query;
   readonly refetchMs?: number;

@@ -1,13 +1,14 @@
 import { Button, Group, Skeleton, Title } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
+import { type ReactNode, type RefObject, useEffect, useEffectEvent, useRef } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
 import { Export } from './export.tsx';
 import { FilterBar } from './filters.tsx';
+import { AGAIN_MS } from './items.ts';
 import { shownAs } from './lists.tsx';
 import { Empty, Problem } from './parts.tsx';
 import { isTight, Value } from './value.tsx';
@@ -28,7 +29,8 @@ export type ListProps = {
   readonly search?: Filters;
   readonly filters?: readonly string[];
   readonly limit?: number;
-  readonly refetchMs?: number;
+  /** Whether work goes on that adds rows, if the rows do not say it. */
+  readonly runs?: boolean;
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
   /** The actions at the end of a row. */
   readonly actions?: (item: Item) => ReactNode;
@@ -39,6 +41,24 @@ export type ListProps = {
 };
 
 const PAGE = ['limit', 'cursor'];
+
+/** How often a list is read again while work goes on in it. */
+const RUNNING_MS = 3_000;
+
+const RUNNING = ['PROCESSING', 'WAITING', 'RUNNING'];
+const isRunning = ({ status, state }: Item) => RUNNING.includes(String(status ?? state));
+
+/** Reads a list again from time to time, but not while the pointer or the focus is on rows that could move. */
+function useLive(place: RefObject<HTMLElement | null>, runs: boolean, read: () => unknown): void {
+  const look = useEffectEvent(() => {
+    const isHeld = !runs && place.current?.matches(':hover, :focus-within');
+    if (!document.hidden && !isHeld) read();
+  });
+  useEffect(() => {
+    const timer = setInterval(() => look(), runs ? RUNNING_MS : AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [runs]);
+}
 
 /** The things that have a page: its address, and the field that names one of them in it. */
 const PAGES: Readonly<Record<string, readonly [path: string, key: string]>> = {
@@ -70,7 +90,7 @@ export function pageOf(list: string): ((item: Item) => string) | undefined {
 
 /** A list that is read by cursor, newest first, more on demand. */
 export function List(props: ListProps) {
-  const { search, fixed = {}, limit = 50, refetchMs } = props;
+  const { search, fixed = {}, limit = 50 } = props;
   const { narrow, cell, actions } = { ...shownAs(props.of), ...props };
   const shown = { narrow, cell, actions, to: pageOf(props.of) };
   const texts = useTexts().list;
@@ -104,9 +124,12 @@ export function List(props: ListProps) {
       initialPageParam: null as string | null,
       getNextPageParam: (page) => page.nextCursor,
       placeholderData: keepPreviousData,
-      ...(refetchMs === undefined ? {} : { refetchInterval: refetchMs }),
     });
   const items = data?.pages.flatMap((page) => page.items) ?? [];
+  const section = useRef<HTMLElement>(null);
+  // Of several pages, each would be read again.
+  const isShort = data?.pages.length === 1;
+  useLive(section, props.runs ?? items.some(isRunning), () => isShort && refetch());
   const isFiltered = Object.values(given).some(Boolean);
   const nothing =
     isFiltered || !props.empty ? <Empty text={isFiltered ? texts.filtered : texts.empty} /> : props.empty;
@@ -115,7 +138,7 @@ export function List(props: ListProps) {
   const hasTools = !isBare && (fields.length > 0 || (items.length > 0 && !props.brief));
   const hasHead = props.title !== undefined || hasTools;
   return (
-    <section className="panel" aria-label={props.title ?? texts.table}>
+    <section className="panel" aria-label={props.title ?? texts.table} ref={section}>
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}

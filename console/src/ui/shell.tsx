@@ -125,7 +125,7 @@ function Navigation({ groups, path }: { groups: Places; path: string }) {
 /** The number of proposals that wait for an approval. */
 function Waiting() {
   const { approvals } = useTexts();
-  const count = useItems('/approvals', { query: { forMe: true, limit: 50 }, refetchMs: 15_000 })?.length ?? 0;
+  const count = useItems('/approvals', { query: { forMe: true, limit: 50 }, refetchMs: 60_000 })?.length ?? 0;
   return count === 0 ? null : (
     <Badge className="count" size="sm" circle={count < 10} aria-label={`${approvals.waiting}: ${count}`}>
       {count}

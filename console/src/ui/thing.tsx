@@ -2,11 +2,13 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiProblem, get, type Query } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { AGAIN_MS } from './items.ts';
 import type { Item } from './list.tsx';
 import { BusyPage, Head, Problem } from './parts.tsx';
 
 type Options<T> = {
   readonly query?: Query;
+  /** How often it is read again while something happens to it; false: as every thing. */
   readonly refetchMs?: (thing: T) => number | false;
   readonly enabled?: boolean;
 };
@@ -20,7 +22,7 @@ export function useThing<T extends Item>(
     queryKey: ['thing', path, query],
     queryFn: () => get<T>(path, query),
     enabled,
-    refetchInterval: ({ state }) => (state.data && refetchMs ? refetchMs(state.data) : false),
+    refetchInterval: ({ state }) => (state.data && refetchMs?.(state.data)) || AGAIN_MS,
   });
   const instead: ReactNode =
     error && !data ? <Failed error={error} retry={() => void refetch()} /> : <BusyPage />;

@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { recordRefusal } from '../../audit/refusals.ts';
 import { type Job, showJob } from '../../jobs/jobs.ts';
@@ -12,7 +14,7 @@ import { actorOf, type Principal } from '../../principal.ts';
 import { invalid, Problem } from '../../problem.ts';
 import { type File, parametersOf, typeOf } from '../../schema.ts';
 import { begun, JSON_TYPE, renameRequest } from '../answer.ts';
-import { checkHead, parseJson } from '../wire.ts';
+import { checkHead, parseJson, prefersGzip } from '../wire.ts';
 import { type Desk, PREFIXES } from './desk.ts';
 import { identifyAgain, identifyPrincipal } from './identify.ts';
 import type { DescribedApi } from './openapi.ts';
@@ -130,7 +132,7 @@ function serveOperation(app: FastifyInstance, desk: Desk, door: Door, operation:
       const performed = await perform(operation, { service, principal, input, idempotencyKey });
       const booked = bookedBy(operation, performed.output);
       if (booked !== undefined) renameRequest(request, reply, booked);
-      return send(reply, operation, performed);
+      return send(request, reply, operation, performed);
     },
     errorHandler(error, request, reply) {
       const principal = callers.get(request);
@@ -158,18 +160,29 @@ function bookedBy({ audit, effect }: AnyOperation, output: unknown): string | un
   return replayed ? undefined : transaction?.transactionId;
 }
 
-function send(
+async function send(
+  request: FastifyRequest,
   reply: FastifyReply,
-  { status = 200, files }: AnyOperation,
+  { status = 200, files, effect }: AnyOperation,
   { output, replayed, proposed, alone }: Performed,
-): FastifyReply | Promise<FastifyReply> {
+): Promise<FastifyReply> {
   if (files && !proposed) return sendFile(reply, output as File);
   if (replayed) reply.header('idempotent-replayed', 'true');
-  return reply
-    .code(proposed ? 202 : status)
-    .type(JSON_TYPE)
-    .send(JSON.stringify(alone ? { ...(output as object), ...ALONE } : output));
+  reply.code(proposed ? 202 : status).type(JSON_TYPE);
+  const text = JSON.stringify(alone ? { ...(output as object), ...ALONE } : output);
+  if (effect !== 'read') return reply.send(text);
+  reply.header('vary', 'accept-encoding');
+  if (text.length < PACKED_MIN || !prefersGzip(request.headers['accept-encoding'])) return reply.send(text);
+  return reply.header('content-encoding', 'gzip').send(await pack(text));
 }
+
+/**
+ * Lists and reports are compressed, on another thread than that of the tills. Shorter texts fit into one
+ * packet. Answers of changes are not compressed, since the length of a compressed text hints at the secrets
+ * in it.
+ */
+const pack = promisify(gzip);
+const PACKED_MIN = 1_000;
 
 /** What an answer adds if one person performed what two people have to agree on. */
 const ALONE = { approval: { alone: true } };
