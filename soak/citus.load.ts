@@ -72,6 +72,7 @@ export async function prepare(service: Service, cards: number, inactive: number)
     permissions,
     opaque: false,
     suspended: false,
+    isLimited: false,
     defaultProductId: product.id,
   };
   const contextOf = (of: Service): Context => ({ service: of, merchant, keyId, now: new Date() });

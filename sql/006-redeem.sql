@@ -10,7 +10,8 @@ create type redemption as (
 -- In: the bucket of the vouchers (0 on one server), and parallel arrays, one element for each request: the
 -- merchant, its API key or null, the key of the code, the key of the PIN, the amount in ten-thousandths of a
 -- major unit, the reference or null, the id of the new transaction. p_claimed: the ids were claimed before
--- the call (on several shards: 008-claims.sql).
+-- the call (on several shards: 008-claims.sql). p_limit_ids: the ids of new `limit.reached` events, if daily
+-- limits bound these requests (027-daily-limits.sql); otherwise null.
 -- Out: a row for each request: its position, the outcome, and, for `ok` and `replay`, the transaction. The
 -- outcome is `ok`, `replay`, a status code, or one of two that the service resolves before it asks again:
 -- `account` (there is no settlement account yet) and `void` (another request has taken the claim over).
@@ -21,7 +22,8 @@ create type redemption as (
 -- call. After each write, `expect_rows` checks the number of rows.
 create function redeem(
   p_bucket integer, p_merchants integer[], p_key_ids text[], p_code_keys uuid[], p_pin_keys uuid[],
-  p_amounts bigint[], p_references text[], p_ids uuid[], p_claimed boolean, p_now timestamptz
+  p_amounts bigint[], p_references text[], p_ids uuid[], p_claimed boolean, p_limit_ids uuid[],
+  p_now timestamptz
 ) returns setof redemption
 language plpgsql security definer
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
@@ -35,6 +37,8 @@ declare
   voided uuid[];
   redemptions redemption[];
   outcomes text[];
+  currencies text[];
+  amounts_minor bigint[];
   known_times timestamptz[];
   bookings integer; -- the expected number of rows
   references_used integer;
@@ -114,6 +118,20 @@ begin
       end as outcome) o
     order by a.ord
   ) d;
+  if p_limit_ids is not null then
+    select array_agg(u.currency), array_agg(u.amount_minor) into currencies, amounts_minor
+    from unnest(redemptions) as u;
+    outcomes := within_limits('redeem', p_merchants, p_key_ids, currencies, amounts_minor, outcomes, p_now);
+    for at in 1 .. cardinality(outcomes) loop
+      redemptions[at].outcome := outcomes[at];
+    end loop;
+    perform count_under_limits('redeem', p_merchants, p_key_ids, currencies, amounts_minor, outcomes,
+      p_limit_ids, p_now);
+    select count(*) filter (where u.outcome = 'ok'), count(u.reference) filter (where u.outcome = 'ok'),
+      count(*) filter (where u.outcome = 'ok' or u.pin_count is not null)
+    into bookings, references_used, changed
+    from unnest(redemptions) as u;
+  end if;
 
   -- Write. If another transaction has made the same claim since the look-up, the primary key refuses the
   -- insert, and the service repeats the call.

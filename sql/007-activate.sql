@@ -42,11 +42,11 @@ create type activation as (
 -- In: as for redemptions; p_code_keys and p_pin_keys, or p_serials; p_values in ten-thousandths of a major
 -- unit or null; p_low_ids, the ids of new `float.low` events. Out: as for redemptions, with the sealed code.
 -- On several shards (p_claimed), the float's share is in the transit account before the call. p_unfunded: the
--- float did not cover it.
+-- float did not cover it. p_limit_ids: as for redemptions; one call then has one request of each merchant.
 create function activate(
   p_bucket integer, p_merchants integer[], p_key_ids text[], p_code_keys uuid[], p_pin_keys uuid[],
   p_serials bigint[], p_values bigint[], p_references text[], p_ids uuid[], p_low_ids uuid[],
-  p_unfunded boolean[], p_claimed boolean, p_now timestamptz
+  p_unfunded boolean[], p_claimed boolean, p_limit_ids uuid[], p_now timestamptz
 ) returns setof activation
 language plpgsql security definer
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
@@ -61,6 +61,8 @@ declare
   serials bigint[];
   activations activation[];
   outcomes text[];
+  currencies text[];
+  prices_minor bigint[]; -- what the floats pay
   known_times timestamptz[];
   is_expiring boolean;
   float_ids bigint[];
@@ -177,6 +179,16 @@ begin
     ) c on true
     order by a.ord
   ) d;
+  if p_limit_ids is not null then
+    select array_agg(u.currency), array_agg(case when u.is_float then u.amount_minor else 0 end),
+      array_agg(u.outcome)
+    into currencies, prices_minor, outcomes
+    from unnest(activations) as u;
+    outcomes := within_limits('issue', p_merchants, p_key_ids, currencies, prices_minor, outcomes, p_now);
+    for at in 1 .. cardinality(outcomes) loop
+      activations[at].outcome := outcomes[at];
+    end loop;
+  end if;
 
   -- Lock the floats after the vouchers, and only those that pay for something. Requests are covered in their
   -- order, each from what the earlier ones left.
@@ -219,6 +231,10 @@ begin
     count(*) filter (where u.outcome = 'ok' or u.pin_count is not null)
   into outcomes, bookings, references_used, changed
   from unnest(activations) as u;
+  if p_limit_ids is not null then
+    perform count_under_limits('issue', p_merchants, p_key_ids, currencies, prices_minor, outcomes, p_limit_ids,
+      p_now);
+  end if;
   if bookings > 0 then
     if not p_claimed then
       insert into claims (bucket, merchant_id, operation, reference, id, serial_number, fingerprint)

@@ -47,11 +47,13 @@ end $$;
 
 -- In: parallel arrays: the merchant; its API key or null; the original redemption; the new amount in
 -- ten-thousandths; the ids of the reversal, the new redemption, and the movement to a voucher that replaced
--- this one. p_originals: null on one server, where p_references are looked up here. Out: a row for each
+-- this one. p_originals: null on one server, where p_references are looked up here. p_limit_ids: as for
+-- redemptions; a daily limit counts an increase, and a decrease gives nothing back. Out: a row for each
 -- request with the outcome and, for `ok` and `58`, the update.
 create function update_redemptions(
   p_bucket integer, p_merchants integer[], p_key_ids text[], p_references text[], p_originals uuid[],
-  p_amounts bigint[], p_reversal_ids uuid[], p_new_ids uuid[], p_replacement_ids uuid[], p_now timestamptz
+  p_amounts bigint[], p_reversal_ids uuid[], p_new_ids uuid[], p_replacement_ids uuid[], p_limit_ids uuid[],
+  p_now timestamptz
 ) returns table (
   ord integer, outcome text, original_id uuid, original_minor bigint, original_at timestamptz, reference text,
   serial_number bigint, sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint,
@@ -79,6 +81,7 @@ declare
   found bigint[];
   is_late boolean;
   is_replaced boolean;
+  increases bigint[];
   updates integer; -- the expected number of rows
   entries integer;
   written integer;
@@ -179,6 +182,13 @@ begin
     ) f on true
     order by a.ord
   ) d;
+  if p_limit_ids is not null then
+    select array_agg(greatest(u.new_minor - u.original_minor, 0)) into increases
+    from unnest(new_minors, minors) as u (new_minor, original_minor);
+    outcomes := within_limits('redeem', p_merchants, p_key_ids, currencies, increases, outcomes, p_now);
+    perform count_under_limits('redeem', p_merchants, p_key_ids, currencies, increases, outcomes,
+      p_limit_ids, p_now);
+  end if;
 
   -- Write. The primary key allows one update of a redemption.
   select count(*), count(*) + count(*) filter (where u.new_minor > 0)

@@ -95,6 +95,8 @@ export type Merchant = {
   /** Whether an unknown code gets the answer of a wrong PIN (`14`), so that the two cannot be told apart. */
   readonly opaque: boolean;
   readonly suspended: boolean;
+  /** Whether it, or one of its keys, has a daily limit. */
+  readonly isLimited: boolean;
   readonly defaultProductId: number;
 };
 

@@ -39,6 +39,23 @@ const LIST = [
 
 export type RefusalCode = (typeof LIST)[number][0];
 
+/** What a daily limit refuses (`03`), by the outcome of the functions of sql/. */
+const OVER_LIMIT = {
+  'key-issue': 'the daily limit of this key for issuing vouchers',
+  'key-redeem': 'the daily limit of this key for redemptions',
+  'merchant-issue': 'the daily limit of this merchant for issuing vouchers',
+  'merchant-redeem': 'the daily limit of this merchant for redemptions',
+} as const;
+
+/** Why a function of sql/ declines a request. */
+export type Decline = RefusalCode | keyof typeof OVER_LIMIT;
+
+const isOverLimit = (decline: Decline): decline is keyof typeof OVER_LIMIT =>
+  Object.hasOwn(OVER_LIMIT, decline);
+
+/** Returns the code of a decline. */
+export const codeOf = (decline: Decline): RefusalCode => (isOverLimit(decline) ? '03' : decline);
+
 /** The message of each refusal. */
 export const REFUSALS = Object.fromEntries(LIST) as Readonly<Record<RefusalCode, string>>;
 
@@ -86,3 +103,17 @@ export class Refusal extends Error {
     this.limit = details.limit;
   }
 }
+
+/** A request above a daily limit. It is the only refusal whose message in the API says more than its code. */
+export class OverLimit extends Refusal {
+  readonly decline: Decline;
+
+  constructor(decline: keyof typeof OVER_LIMIT) {
+    super('03', { message: `${REFUSALS['03']}: ${OVER_LIMIT[decline]} is reached` });
+    this.decline = decline;
+  }
+}
+
+/** Returns the refusal of a decline. */
+export const refusalOf = (decline: Decline): Refusal =>
+  isOverLimit(decline) ? new OverLimit(decline) : new Refusal(decline);

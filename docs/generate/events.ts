@@ -34,6 +34,15 @@ const LowFloat = Type.Object({
   threshold: Type.Number({ description: 'The threshold that was crossed.' }),
 });
 
+const ReachedLimit = Type.Object({
+  flow: Type.Union([Type.Literal('issue'), Type.Literal('redeem')], {
+    description: '`issue`: generations and activations; `redeem`: redemptions.',
+  }),
+  keyId: Type.Union([Type.String(), Type.Null()], { description: 'Null: the limit of all your keys.' }),
+  currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' }),
+  limit: Type.Number({ description: "The most in a day of the operator's books." }),
+});
+
 const DAY = { pattern: '^\\d{4}-\\d{2}-\\d{2}$' };
 const settlement = {
   settlementId: Type.String({ pattern: '^\\d+$' }),
@@ -89,6 +98,11 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
     description:
       'A generation or an activation took your float below its threshold. Sent once, on the crossing.',
     data: LowFloat,
+  },
+  'limit.reached': {
+    summary: 'A daily limit was reached',
+    description: 'A request was refused (03) by a daily limit. Sent at the first refusal of a day.',
+    data: ReachedLimit,
   },
   'settlement.approved': {
     summary: 'A settlement was approved',

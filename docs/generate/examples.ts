@@ -285,6 +285,7 @@ export const EVENT_DATA: Readonly<Record<string, unknown>> = {
   'voucher.redeemed': { ...redemption, ...plain },
   'redemption.updated': updated,
   'float.low': { currency: 'USD', balance: 412.5, threshold: 500 },
+  'limit.reached': { flow: 'redeem', keyId: 'key_0a1B2c3D4e5F6g7H', currency: 'USD', limit: 2000 },
   'settlement.approved': { ...settlement, state: 'APPROVED' },
   'settlement.paid': { ...settlement, state: 'PAID', ...bank },
   'settlement.returned': { ...settlement, state: 'RETURNED', ...bank },

@@ -37,6 +37,16 @@ export type FloatLowEventData = {
   readonly threshold: number;
 };
 
+/** A daily limit has refused a request, for the first time on that day. */
+export type LimitReachedEventData = {
+  /** `issue`: generations and activations; `redeem`: redemptions. */
+  readonly flow: 'issue' | 'redeem';
+  /** Null: the limit of all your keys. */
+  readonly keyId: string | null;
+  readonly currency: string;
+  readonly limit: number;
+};
+
 /** A settlement of your redemptions. The first and the last day belong to it, in the operator's books. */
 export type SettlementEventData<State extends 'APPROVED' | 'PAID' | 'RETURNED'> = {
   readonly settlementId: string;
@@ -60,6 +70,7 @@ export type WebhookEvent =
   | Event<'voucher.redeemed', Transaction>
   | Event<'redemption.updated', RedemptionUpdateEventData>
   | Event<'float.low', FloatLowEventData>
+  | Event<'limit.reached', LimitReachedEventData>
   | Event<'settlement.approved', SettlementEventData<'APPROVED'>>
   | Event<'settlement.paid', SettlementEventData<'PAID'> & SettlementBankData>
   | Event<'settlement.returned', SettlementEventData<'RETURNED'> & SettlementBankData>

@@ -32,7 +32,7 @@ import { dayOf } from './cache.ts';
 const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const OVERLAP_MAX_MS = 366 * UNIT_MS.d;
 
-const KeyId = Type.String({
+export const KeyId = Type.String({
   pattern: '^key_[A-Za-z0-9]{16}$',
   description: 'The id of the API key.',
   examples: ['key_0a1B2c3D4e5F6g7H'],
@@ -329,6 +329,11 @@ const rotate = changing({
       if (newEnd && newEnd <= now) throw new Problem('conflict', 'the new key would have expired already');
       const terms = { ...old, expiresAt: newEnd };
       const { key, change } = await makeKey(tx, merchantId, now, terms, isOfMerchant(caller));
+      // The new key has the daily limits of the old one, and what was counted today.
+      await tx.query(sql`
+insert into daily_limits (merchant_id, key_id, flow, currency, decimals, amount_minor, day, used_minor)
+select merchant_id, ${key.keyId}, flow, currency, decimals, amount_minor, day, used_minor
+from daily_limits where key_id = ${keyId}`);
       // The old key ends after the overlap, or earlier if it would have expired anyway.
       const until = old.expiresAt && old.expiresAt < overlapEnd ? old.expiresAt : overlapEnd;
       await tx.query(sql`
@@ -338,6 +343,7 @@ update api_keys set rotated_to = ${key.keyId}, expires_at = ${until} where id = 
         subject: subjectOf(keyId),
         before: { expiresAt: old.expiresAt },
         after: { expiresAt: until, rotatedTo: key.keyId },
+        touches: [`merchant ${merchantId}`],
       });
       return { ...key, replaces: keyId, until };
     });

@@ -35,6 +35,7 @@ export const STATES: Readonly<Record<string, readonly Part[]>> = {
     { table: 'merchants', key: 't.id', type: 'integer', without: ['changed_by'] },
     { table: 'merchant_names', ...OF_MERCHANT },
     { table: 'settlement_terms', ...OF_MERCHANT },
+    { table: 'daily_limits', ...OF_MERCHANT, without: ['day', 'used_minor', 'refused_at'] },
     {
       table: 'floats',
       ...OF_MERCHANT,

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { checkLimits, countIssued, type Issued } from '../api-keys/daily-limits.ts';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
@@ -12,7 +13,7 @@ import { checkStamp } from '../ledger/journal.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { MINOR_MAX, toPositiveUnits, toSum, toText, unitOf } from '../money.ts';
 import { type Product, ProductRow } from '../products/products.ts';
-import { Refusal } from '../refusal.ts';
+import { OverLimit, Refusal } from '../refusal.ts';
 import { columnsOf } from '../row.ts';
 import { DAY_MS } from '../time.ts';
 import { type Batch, COLUMNS, findBatchBy, findBatchOf } from './batch.ts';
@@ -63,15 +64,22 @@ export async function generate(
     throw new Refusal('13');
   await permitAmount(context, 'generate', valueUnits);
   const order = { ...request, valueUnits, id: newId(now) };
+  const price = product && valueUnits !== null ? priceOf(context, order, product) : undefined;
   const made = await retrying(() =>
     service.db.transaction(async (tx) => {
       const id = await claimOrder(context, tx, order, product);
       if (id !== order.id) return { batch: (await findBatchOf(tx, id)) as Batch, replayed: true };
+      if (price) await checkLimits(tx, price);
       const batch = await accept(context, tx, order, check(context, order, product));
+      if (price) await countIssued(tx, price, 'ok');
       if (operator) await audit(tx, operator, ordered(batch));
       return { batch, replayed: false };
     }),
-  );
+  ).catch(async (error) => {
+    // The refused order was undone, and with it its claim of the reference.
+    if (price && error instanceof OverLimit) await countIssued(service.db, price, error.decline);
+    throw error;
+  });
   service.jobs.emit('added');
   return made;
 }
@@ -142,6 +150,15 @@ async function claimOrder(
   const isRetry = isByDefault && claimed.startsWith(terms) && claimed.endsWith(BY_DEFAULT);
   if (!isRetry && claimed !== named && claimed !== byDefault) throw new Refusal('94');
   return claim.id;
+}
+
+/** Returns the price of an order that a daily limit bounds; undefined without one. */
+function priceOf(context: Context, { quantity, valueUnits }: Order, product: Product): Issued | undefined {
+  if (!context.merchant.isLimited) return undefined;
+  const price = (valueIn(product, valueUnits) ?? 0n) * BigInt(quantity);
+  // No float covers more, nor does a column hold it.
+  const amountMinor = price > MINOR_MAX ? MINOR_MAX : price;
+  return { context, currency: product.currency, amountMinor };
 }
 
 /** Checks an order against everything that can change over time. @throws Refusal `17`, `15`, `61`, `16` */

@@ -40,6 +40,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     async () => (await import('../api-keys/keys.ts')).API_KEYS,
     async () => (await import('./api-key.ts')).addRevoke,
   ),
+  'daily-limit': derived(
+    'daily-limit',
+    'daily limits, which bound what merchants and their keys issue and redeem',
+    async () => (await import('../api-keys/daily-limits.ts')).DAILY_LIMITS,
+  ),
   keyring: derived(
     'keyring',
     'the key ring, under which codes, PINs and webhook secrets are sealed',

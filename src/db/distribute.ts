@@ -173,6 +173,8 @@ async function checkQuiet(owner: Queries): Promise<void> {
     )
   )
     throw new StartError('the key ring is being rotated: finish it first (`scrip keyring rotate`)');
+  if (await finds(owner, sql`select from scrip.daily_limits`))
+    throw new StartError('there are no daily limits on Citus: remove them first (`scrip daily-limit list`)');
 }
 
 /**

@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import type { Context } from '../context.ts';
-import { type FieldError, REFUSALS, type Refusal, type RefusalCode } from '../refusal.ts';
+import { type FieldError, OverLimit, REFUSALS, type Refusal, type RefusalCode } from '../refusal.ts';
 import type { BatchVoucher } from './fields.ts';
 
 /** The answer of an endpoint to a successful request. */
@@ -118,6 +118,8 @@ export function outcomeOf(
   notFound: string | undefined,
 ): { readonly statusCode: string; readonly message: string } {
   if (!refusal) return BUG;
-  const message = refusal.code === '60' && notFound !== undefined ? notFound : REFUSALS[refusal.code];
-  return { statusCode: refusal.code, message };
+  const { code } = refusal;
+  if (code === '60' && notFound !== undefined) return { statusCode: code, message: notFound };
+  const message = refusal instanceof OverLimit ? refusal.message : REFUSALS[code];
+  return { statusCode: code, message };
 }

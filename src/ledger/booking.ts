@@ -2,7 +2,7 @@ import type { Context, Service } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import { calling, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
-import type { RefusalCode } from '../refusal.ts';
+import type { Decline } from '../refusal.ts';
 import {
   type ClaimedOperation,
   claimReference,
@@ -46,7 +46,7 @@ export type Booked = {
    * `account`: the merchant has no account in this currency yet. `void`: another request has taken the claim
    * over.
    */
-  readonly outcome: RefusalCode | 'ok' | 'replay' | 'account' | 'void';
+  readonly outcome: Decline | 'ok' | 'replay' | 'account' | 'void';
   readonly id: string;
   readonly occurred_at: Date;
   readonly serial_number: bigint;
@@ -58,6 +58,14 @@ export type Booked = {
 /** Returns the API key that the books name for a request; null if it is not from a key. */
 export function askedBy({ keyId }: Context): string | null {
   return isKeyId(keyId) ? keyId : null;
+}
+
+/**
+ * Returns the ids of new events about daily limits, for the requests of a call; null if no limit bounds them.
+ */
+export function limitIds(requests: readonly { readonly context: Context }[]): string | null {
+  const context = requests[0]?.context;
+  return context?.merchant.isLimited ? plainArray(requests.map(() => newId(context.service.clock()))) : null;
 }
 
 /** What a request means for a voucher. */
@@ -82,12 +90,16 @@ type Booking<Asked extends BookingRequest, Row extends Booked> = {
 type Batched<Asked extends BookingRequest, Row extends Booked> = Booking<Asked, Row> & {
   readonly byCode: Operation<Asked, Row, Row>;
   readonly bySerialNumber: Operation<Asked, Row, Row>;
+  /** The same for merchants with daily limits. */
+  readonly limited: Pick<Batched<Asked, Row>, 'byCode' | 'bySerialNumber'>;
 };
 
 /**
  * Declares an operation that books under a reference. Requests by code and by serial number are in separate
  * calls. In one call, the code and the serial number of a voucher would be two keys, and the call could
- * contain the voucher twice.
+ * contain the voucher twice. Requests of merchants with daily limits are in calls of their own, since they
+ * wait for locks that others do not need. One call contains one activation of such a merchant: otherwise one
+ * that the float does not cover could take the place of another under the limit.
  */
 export function booking<Asked extends BookingRequest, Row extends Booked>(
   declared: Booking<Asked, Row>,
@@ -101,7 +113,15 @@ export function booking<Asked extends BookingRequest, Row extends Booked>(
     run: declared.run,
     answer: (_, row) => row,
   };
-  return { ...declared, byCode, bySerialNumber: { ...byCode } };
+  const turn = ({ context }: Asked) =>
+    declared.operation === 'activate' ? [`limits of ${context.merchant.id}`] : [];
+  const limited = { ...byCode, keysOf: (request: Asked) => [...byCode.keysOf(request), ...turn(request)] };
+  return {
+    ...declared,
+    byCode,
+    bySerialNumber: { ...byCode },
+    limited: { byCode: limited, bySerialNumber: { ...limited } },
+  };
 }
 
 /**
@@ -112,12 +132,12 @@ export async function book<Asked extends BookingRequest, Row extends Booked>(
   kind: Batched<Asked, Row>,
   request: Asked,
   codeOf: (row: Row) => string,
-): Promise<Outcome | RefusalCode> {
+): Promise<Outcome | Decline> {
   const { isSharded } = request.context.service.buckets;
   const row = await (isSharded ? claimAndSend : send)(kind, request);
   if (row === '94') return row;
   const { outcome } = row;
-  if (outcome !== 'ok' && outcome !== 'replay') return outcome as RefusalCode;
+  if (outcome !== 'ok' && outcome !== 'replay') return outcome as Decline;
   return {
     transaction: {
       transactionId: row.id,
@@ -136,10 +156,11 @@ export async function book<Asked extends BookingRequest, Row extends Booked>(
 
 /** Sends a request to its function. A missing account of the merchant is created first. */
 async function send<Asked extends BookingRequest, Row extends Booked>(
-  { byCode, bySerialNumber }: Batched<Asked, Row>,
+  kind: Batched<Asked, Row>,
   request: Asked,
 ): Promise<Row> {
   const { service, merchant } = request.context;
+  const { byCode, bySerialNumber } = merchant.isLimited ? kind.limited : kind;
   const calls = request.codeKey === null ? bySerialNumber : byCode;
   for (;;) {
     const row = await service.batcher.add(calls, request.bucket, request);

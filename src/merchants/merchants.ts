@@ -60,11 +60,14 @@ const MerchantWithFloats = Type.Object({ ...MerchantSchema.properties, floats: T
 export type MerchantInfo = Omit<Static<typeof MerchantSchema>, 'id'> & {
   readonly id: number;
   readonly defaultProductId: number;
+  /** Whether it, or one of its keys, has a daily limit. */
+  readonly isLimited: boolean;
 };
 
 const COLUMNS = sql`
 m.id, m.name, m.permissions, m.opaque, p.code as product, m.suspended_at as "suspendedAt",
-m.created_at as "createdAt", m.default_product_id as "defaultProductId"`;
+m.created_at as "createdAt", m.default_product_id as "defaultProductId",
+exists (select from daily_limits l where l.merchant_id = m.id) as "isLimited"`;
 
 const shown = (merchant: MerchantInfo) => ({ ...merchant, id: String(merchant.id) });
 

@@ -1,4 +1,5 @@
 import Type, { type TObject, type TSchema } from 'typebox';
+import { dailyLimits } from '../api-keys/daily-limits.ts';
 import { apiKeys } from '../api-keys/keys.ts';
 import { type AuditEntry, audits } from '../audit/entries.ts';
 import { findBatchOf } from '../batches/batch.ts';
@@ -234,6 +235,8 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ownReport(reportCsvFile),
   ...bound(CONNECT, null, apiKeys.create, apiKeys.list),
   ...bound(CONNECT, ofKey, apiKeys.show, apiKeys.rotate, apiKeys.revoke),
+  ...bound(MONEY, null, dailyLimits.list),
+  ...bound(TEAM, ofKey, dailyLimits.set),
   ...bound(CONNECT, null, webhooks.add, webhooks.list),
   ...bound(CONNECT, ofEndpoint, webhooks.show, webhooks.remove, webhooks.enable, webhooks.rotate),
   ...bound(CONNECT, ofEndpoint, deliveries.test, deliveries.list, deliveries.attempts, deliveries.resend),

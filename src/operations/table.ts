@@ -1,4 +1,5 @@
 import { FIRST_KEYS } from '../api-keys/create-merchant.ts';
+import { DAILY_LIMITS } from '../api-keys/daily-limits.ts';
 import { API_KEYS } from '../api-keys/keys.ts';
 import { AUDIT } from '../audit/entries.ts';
 import { BACKUPS } from '../backups/note.ts';
@@ -38,6 +39,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...FIRST_KEYS,
   ...MERCHANTS,
   ...API_KEYS,
+  ...DAILY_LIMITS,
   ...FLOATS,
   ...FLOAT_MONEY,
   ...VOUCHER_MONEY,

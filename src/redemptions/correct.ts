@@ -99,7 +99,7 @@ async function update(
   const [row] = await tx.query<Row>(sql`
 select * from update_redemptions(${bucket}, array[${merchantId}::int], array[null::text], null,
   array[${id}::uuid], array[${amountUnits}::bigint], array[${newId(now)}::uuid], array[${newId(now)}::uuid],
-  array[${newId(now)}::uuid], ${now})`);
+  array[${newId(now)}::uuid], null, ${now})`);
   if (!row) throw new Error('a correction has no outcome');
   return row;
 }

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { askedBy, type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
+import { askedBy, type Booked, type BookingRequest, book, booking, limitIds } from '../ledger/booking.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import type { Outcome } from '../ledger/transactions.ts';
@@ -14,7 +14,7 @@ export const REDEEM: HotStatement = {
   name: 'redeem',
   text: `
 select ord, outcome, id, occurred_at, serial_number, amount_minor, decimals, currency
-from redeem($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+from redeem($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 };
 
 export type Redeem = {
@@ -47,6 +47,7 @@ const redemptions = booking<Request, Booked>({
       textArray(requests.map(({ reference }) => reference ?? null)),
       plainArray(requests.map(({ id }) => id)),
       requests[0]?.isClaimed ?? false,
+      limitIds(requests),
       requests.at(-1)?.context.service.clock(),
     ],
     AGAIN,

@@ -1,18 +1,26 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling, type Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { askedBy, type Located, type Lookup, locate, locatedIds, lookingUp } from '../ledger/booking.ts';
+import {
+  askedBy,
+  type Located,
+  type Lookup,
+  limitIds,
+  locate,
+  locatedIds,
+  lookingUp,
+} from '../ledger/booking.ts';
 import { checkLookupReference, checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { toNumber, toUnits } from '../money.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+import { type Decline, Refusal, refusalOf } from '../refusal.ts';
 
 /** The functions of sql/009-update-redemption.sql. */
 export const UPDATE_REDEMPTIONS: HotStatement = {
   name: 'update-redemptions',
-  text: 'select * from update_redemptions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+  text: 'select * from update_redemptions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)',
 };
 
 export const FIND_UPDATES: HotStatement = {
@@ -29,7 +37,7 @@ type Request = Lookup & {
 };
 
 /** `58` also contains the first update. */
-type Row = UpdateRow & { readonly outcome: RefusalCode | 'ok' | 'again' };
+type Row = UpdateRow & { readonly outcome: Decline | 'ok' | 'again' };
 
 const book = calling<Request, Row>(
   UPDATE_REDEMPTIONS,
@@ -42,6 +50,7 @@ const book = calling<Request, Row>(
     plainArray(requests.map(({ reversalId }) => reversalId)),
     plainArray(requests.map((request) => request.newId)),
     plainArray(requests.map(({ replacementId }) => replacementId)),
+    limitIds(requests),
     requests.at(-1)?.context.service.clock(),
   ],
   AGAIN,
@@ -56,6 +65,9 @@ const updates: Operation<Request, Row, Row> = {
   },
   answer: (_, row) => row,
 };
+
+/** Those of merchants with daily limits, in calls of their own: they wait for locks. */
+const limitedUpdates = { ...updates };
 
 const lookups = lookingUp<UpdateRow>(FIND_UPDATES);
 
@@ -75,14 +87,15 @@ export async function updateRedemption(
   const amountUnits = toUnits(amountUsed);
   if (amountUnits < 0n) throw new Refusal('13');
   await permitAmount(context, 'update-redemption', amountUnits);
-  const { service, now } = context;
+  const { service, merchant, now } = context;
   const { id, bucket } = await locateRedemption(context, reference);
   const [reversalId, replacingId, replacementId] = [newId(now), newId(now), newId(now)];
   const ids = { id, reversalId, newId: replacingId, replacementId };
-  const row = await service.batcher.add(updates, bucket, { context, reference, amountUnits, ...ids });
+  const calls = merchant.isLimited ? limitedUpdates : updates;
+  const row = await service.batcher.add(calls, bucket, { context, reference, amountUnits, ...ids });
   if (row.outcome === 'ok') return toUpdate(service.keys, row);
   if (row.outcome === '58') throw new Refusal('58', { data: toUpdate(service.keys, row) });
-  throw new Refusal(row.outcome as RefusalCode);
+  throw refusalOf(row.outcome as Decline);
 }
 
 /**

@@ -1,13 +1,13 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling } from '../db/operation.ts';
 import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
-import { askedBy, type Booked, type BookingRequest, book, booking } from '../ledger/booking.ts';
+import { askedBy, type Booked, type BookingRequest, book, booking, limitIds } from '../ledger/booking.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import type { Outcome } from '../ledger/transactions.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { toPositiveUnits, unitOf } from '../money.ts';
-import { Refusal } from '../refusal.ts';
+import { codeOf, refusalOf } from '../refusal.ts';
 import { recordDecline } from './declines.ts';
 import { lookUp } from './look-up.ts';
 
@@ -30,7 +30,7 @@ export const ACTIVATE: HotStatement = {
   name: 'activate',
   text: `
 select ord, outcome, id, occurred_at, serial_number, amount_minor, decimals, currency, sealed
-from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+from activate($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
 };
 
 type Request = BookingRequest & { readonly pinKey: string | null; readonly valueUnits: bigint | null };
@@ -57,6 +57,7 @@ const activations = booking<Request, Row>({
         plainArray(requests.map(() => newId(now))),
         plainArray(requests.map(({ isUnfunded }) => String(isUnfunded ?? false))),
         isClaimed,
+        limitIds(requests),
         now,
       ];
     },
@@ -97,8 +98,8 @@ export async function activate(context: Context, { voucher, value, reference }: 
       ({ serial_number, sealed }) => service.keys.open(serial_number, sealed).code,
     );
     if (typeof outcome !== 'string') return outcome;
-    recordDecline(context, asked, outcome, { serialNumber });
-    throw new Refusal(outcome);
+    recordDecline(context, asked, codeOf(outcome), { serialNumber });
+    throw refusalOf(outcome);
   }
   return lookUp(
     context,

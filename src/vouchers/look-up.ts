@@ -3,7 +3,7 @@ import { inPace, recordGuesses } from '../api-keys/guesses.ts';
 import type { Context } from '../context.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { REFRESH_KEY_RING } from '../keyring/store.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+import { codeOf, type Decline, Refusal, refusalOf } from '../refusal.ts';
 import { type Asked, recordDecline } from './declines.ts';
 
 /** A look-up, and the bucket of the voucher. */
@@ -20,7 +20,7 @@ type LookUpIn = LookUp & { readonly bucket: number };
 export async function lookUp<Answer extends object>(
   context: Context,
   voucher: CodeAndPin,
-  ask: (lookUp: LookUpIn) => Promise<Answer | RefusalCode>,
+  ask: (lookUp: LookUpIn) => Promise<Answer | Decline>,
   asked?: Asked,
 ): Promise<Answer> {
   const { service, merchant, keyId } = context;
@@ -35,10 +35,10 @@ export async function lookUp<Answer extends object>(
       return found;
     });
     if (typeof answer !== 'string') return answer;
-    if (asked) recordDecline(context, asked, answer, voucher);
-    if (!isHidden(answer)) throw new Refusal(answer);
+    if (asked) recordDecline(context, asked, codeOf(answer), voucher);
+    if (!isHidden(answer)) throw refusalOf(answer);
     await steps?.next();
-    throw new Refusal(merchant.opaque ? '14' : answer);
+    throw merchant.opaque ? new Refusal('14') : refusalOf(answer);
   } finally {
     steps?.stop();
   }
@@ -73,14 +73,14 @@ const isGuess = (answer: unknown, isOpaque: boolean): boolean =>
 async function find<Answer extends object>(
   { service, merchant }: Context,
   voucher: CodeAndPin,
-  ask: (lookUp: LookUpIn) => Promise<Answer | RefusalCode>,
-): Promise<Answer | RefusalCode> {
+  ask: (lookUp: LookUpIn) => Promise<Answer | Decline>,
+): Promise<Answer | Decline> {
   const { batcher, keys, buckets } = service;
   const bucket = buckets.ofSlot(keys.slotOf(voucher.code));
-  const isMet = (answer: Answer | RefusalCode) => merchant.opaque && (answer === '55' || answer === '75');
+  const isMet = (answer: Answer | Decline) => merchant.opaque && (answer === '55' || answer === '75');
   for (;;) {
     const { inUse } = keys;
-    let answer: Answer | RefusalCode = '14';
+    let answer: Answer | Decline = '14';
     for (const each of keys.lookUps(voucher)) {
       if (isMet(answer)) await ask({ ...nobody(), bucket });
       else answer = await ask({ ...each, bucket });

@@ -19,6 +19,7 @@ export const EVENTS = [
   'voucher.redeemed',
   'redemption.updated',
   'float.low',
+  'limit.reached',
   'settlement.approved',
   'settlement.paid',
   'settlement.returned',

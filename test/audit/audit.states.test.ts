@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
+import { dailyLimits } from '../../src/api-keys/daily-limits.ts';
 import { STATES } from '../../src/audit/states.ts';
 import { setBankAccount } from '../../src/bank/accounts.ts';
 import { importBank } from '../../src/bank/import.ts';
@@ -22,7 +23,7 @@ import { blockVoucher, extendVoucher, replaceVoucher } from '../../src/vouchers/
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { openBank } from '../support/bank.ts';
 import { type Ledger, product, sell, spend } from '../support/books.ts';
-import { onDatabase } from '../support/harness.ts';
+import { asOperator, onDatabase } from '../support/harness.ts';
 import { ofFile } from '../support/scope.ts';
 import { close, terms } from '../support/settlements.ts';
 
@@ -52,6 +53,11 @@ before(async () => {
   await setBreakageRate(because, { ...ofGift, percent: 5, reason: 'cohorts' });
   await setLow(operator, id, 'USD', 500n);
   await terms(operator, id);
+  await dailyLimits.set.run(asOperator(operator.service), {
+    merchantId: String(id),
+    flow: 'redeem',
+    amount: 5_000,
+  });
   await addEndpoint(operator, { merchantId: id, url: 'https://[::1]/', events: null, full: false }, true);
   await topUp(operator, { merchantId: id, currency: 'USD', amountMinor: 12_345n, reference: 'INV-1001' });
   await importBank(
@@ -123,6 +129,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   merchants: "update merchants set name = 'Another'",
   'permissions of merchants': "update merchants set permissions = permissions || '{update-redemption}'",
   merchant_names: "update merchant_names set name = 'Another'",
+  daily_limits: 'update daily_limits set amount_minor = amount_minor + 1',
   settlement_terms: 'update settlement_terms set least_payout = least_payout + 1',
   'bank accounts of merchants': "update settlement_terms set payee_digest = sha256('\\x00')",
   floats: 'update floats set low_minor = low_minor + 1 where low_minor is not null',

@@ -60,6 +60,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   bucket_positions: ['SELECT'],
   buckets: ['SELECT'],
   claims: ['SELECT'],
+  daily_limits: ['DELETE', 'INSERT', 'SELECT'],
   decline_counts: ['INSERT', 'SELECT', 'UPDATE'],
   declines: ['INSERT', 'SELECT'],
   dormancy_rules: ['INSERT', 'SELECT', 'UPDATE'],
@@ -118,6 +119,7 @@ const VIEWS = ['book_rows', 'fee_movements'];
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   bank_entries: ['matched_minor'],
   books: ['grace_minutes', 'zone'],
+  daily_limits: ['amount_minor'],
   keyring_keys: ['dropped_at', 'retired_at', 'superseded_at'],
   voucher_imports: ['finished_at'],
 };

@@ -144,7 +144,7 @@ test('a request that was delayed for hours is not booked under the id that it cl
   const book = async () => {
     const of = [shop.merchant.id, shop.keyId, keys?.codeKey ?? '', keys?.pinKey ?? '', 100_000];
     const columns = [...of.map((each) => plainArray([each])), '{late}', plainArray([declined?.id ?? ''])];
-    const values = [bucket, ...columns, true, service.clock()];
+    const values = [bucket, ...columns, true, null, service.clock()];
     return (await service.db.hot<{ outcome: string }>(REDEEM, values, bucket)).map(({ outcome }) => outcome);
   };
   assert.deepEqual(await book(), ['void']);

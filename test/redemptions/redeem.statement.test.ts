@@ -122,7 +122,7 @@ describe('a reference', () => {
     const id = bench.id();
     const first = `
       select * from redeem(0, '{${one.merchant.id}}', '{${one.keyId}}', '{${card.codeKey}}', '{${card.pinKey}}',
-      '{10000}', '{copied}', '{${id}}', false, '${bench.now.toISOString()}')`;
+      '{10000}', '{copied}', '{${id}}', false, null, '${bench.now.toISOString()}')`;
     const copy = () => rowsOf([{ by: one, card, amount: 10_000, reference: 'copied' }]);
     const [copied] = await bench.during([first], copy);
     assert.deepEqual([copied?.outcome, copied?.id], ['replay', id]);
@@ -133,7 +133,7 @@ describe('a reference', () => {
     const [card, next] = await bench.cards(one, 2, { value: 25 });
     const first = `
       select * from redeem(0, '{${one.merchant.id}}', '{${one.keyId}}', '{${card.codeKey}}', '{${card.pinKey}}',
-      '{10000}', '{contended}', '{${bench.id()}}', false, '${bench.now.toISOString()}')`;
+      '{10000}', '{contended}', '{${bench.id()}}', false, null, '${bench.now.toISOString()}')`;
     const late = () =>
       outcomeOf(one, next, 10_000, 'contended').catch((error: unknown) => {
         assert.ok(isRetryable(error), String(error));

@@ -54,6 +54,7 @@ export function activations() {
       plainArray(wanted.map(({ lowId }) => lowId ?? bench.id())),
       plainArray(wanted.map(({ isUnfunded }) => String(isUnfunded ?? false))),
       isClaimed,
+      null,
       now,
     ]);
     assert.equal(rows.length, wanted.length);

@@ -46,6 +46,7 @@ export function redemptions() {
       textArray(requests.map(({ reference }) => reference ?? null)),
       plainArray(ids),
       isClaimed,
+      null,
       now,
     ]);
     return requests.map((_, index) => {

@@ -60,6 +60,7 @@ export function updates() {
       plainArray(wanted.map(({ reversalId }) => reversalId ?? bench.id())),
       plainArray(wanted.map(({ newId }) => newId ?? bench.id())),
       plainArray(wanted.map(() => bench.id())),
+      null,
       now,
     ]);
     return rows.sort((first, second) => first.ord - second.ord);

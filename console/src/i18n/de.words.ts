@@ -184,6 +184,7 @@ export const words: Catalogue['words'] = {
   idle: 'Unbenutzt seit (Tagen)',
   pain001: 'pain.001 (XML)',
   csv: 'CSV',
+  'daily-limit': 'Tageslimit',
   day: 'Tag',
   week: 'Woche',
   month: 'Monat',

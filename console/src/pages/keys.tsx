@@ -1,19 +1,33 @@
 import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
-import type { Item } from '../ui/list.tsx';
+import { useApp } from '../ui/app.tsx';
+import { type Item, List } from '../ui/list.tsx';
 import { ListPage } from '../ui/page.tsx';
+import { Empty } from '../ui/parts.tsx';
 
 export function Screen() {
   const texts = useTexts();
+  const { offers } = useApp();
   return (
-    <ListPage
-      name="keys"
-      note={texts.keys.lead}
-      create="api-key.create"
-      of="api-key.list"
-      actions={keyActions}
-    />
+    <>
+      <ListPage
+        name="keys"
+        note={texts.keys.lead}
+        create="api-key.create"
+        of="api-key.list"
+        actions={keyActions}
+      />
+      {offers('daily-limit.list') && (
+        <List
+          title={texts.merchant.limits}
+          of="daily-limit.list"
+          columns={['flow', 'keyId', 'amount', 'used', 'refusedAt']}
+          empty={<Empty text={texts.merchant.noLimits} />}
+        />
+      )}
+      <Actions acts={[{ name: 'daily-limit.set' }]} />
+    </>
   );
 }
 

@@ -113,6 +113,7 @@ function Attention() {
   const waiting = useWatched('approval.list', '/approvals', { forMe: true });
   const running = useWatched('batch.list', '/batches', { status: 'PROCESSING' });
   const low = useWatched('float.low', '/floats/low');
+  const reached = useWatched('daily-limit.list', '/daily-limits', { reached: true });
   const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
   const { data: days } = useQuery({ ...DAYS, enabled: offers('books.days') });
   const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
@@ -135,6 +136,7 @@ function Attention() {
             )
             .join(', ')}
         />
+        <Line to="/merchants" label={texts.limits} count={reached?.length} isAlert />
         <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />
         {days && (
           <li className="line">

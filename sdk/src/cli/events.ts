@@ -68,6 +68,12 @@ export const EVENTS: { readonly [Type in WebhookEventType]: () => DataOf<Type> }
   'voucher.redeemed': () => transaction({}),
   'redemption.updated': update,
   'float.low': () => ({ currency: 'USD', balance: 90.5, threshold: 100 }),
+  'limit.reached': () => ({
+    flow: 'redeem',
+    keyId: 'key_0a1B2c3D4e5F6g7H',
+    currency: 'USD',
+    limit: 2_000,
+  }),
   'settlement.approved': () => settlement('APPROVED'),
   'settlement.paid': () => ({ ...settlement('PAID'), ...BANK }),
   'settlement.returned': () => ({ ...settlement('RETURNED'), ...BANK }),
