@@ -41,6 +41,21 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     options: { rows: '2000000', merchants: '200', vouchers: '0', quiet: false },
     load: () => import('./books.ts'),
   },
+  cells: {
+    about: 'a simulation of a million redemptions a second over several servers',
+    options: {
+      rate: '1000000',
+      seconds: '3',
+      cells: '16',
+      cores: '16',
+      fronts: '150',
+      owners: '6',
+      call: '400',
+      request: '40',
+      commit: '1',
+    },
+    load: () => import('./cells.ts'),
+  },
   citus: {
     about: 'processor time of a redemption, on one server and over shards',
     options: { seconds: '8', buckets: '2' },
