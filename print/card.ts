@@ -1,7 +1,7 @@
 import type { Voucher } from './index.ts';
 import { amountIn, type Language, WORDS } from './language.ts';
 import { FONTS } from './names.ts';
-import { drawBars, drawQr, QR_MODULES } from './symbols.ts';
+import { barsOfCode, barsOfSerial, drawBars, drawQr, QR_MODULES } from './symbols.ts';
 
 /** Points per millimeter. */
 const MM = 72 / 25.4;
@@ -14,11 +14,11 @@ const PAD = 12;
 const INK = '#000';
 const GREY = '#555';
 const LINE = '#999';
-const QR_MODULE = 2.6;
-const QR_SIDE = QR_MODULES * QR_MODULE;
 /** More than a third of a millimeter: any printer prints it, any scanner reads it. */
 const BAR_MODULE = 1.1;
-const BAR_HEIGHT = 25;
+/** The least module (0.264 mm) and the least height, in modules, that GS1 admits at the point of sale. */
+const SERIAL_MODULE = 0.75;
+const SERIAL_HEIGHT = 34 * SERIAL_MODULE;
 const CODE_SIZE = 14.5;
 /** The distance of the baseline from the top of the text, as a share of the font size. */
 const ASCENT = 0.928;
@@ -28,6 +28,7 @@ export type Heading = {
   readonly merchant: Line;
   readonly product: Line;
   readonly needsActivation: boolean;
+  readonly gtin: string | null;
   readonly language: Language;
 };
 export type Line = { readonly text: string; readonly font: string; readonly size: number };
@@ -36,12 +37,35 @@ export type Line = { readonly text: string; readonly font: string; readonly size
 export const NAME_WIDTH = 128;
 const VALUE_WIDTH = 98;
 
+/** Where the rows of a card are, from its top. */
+type Rows = {
+  readonly labels: number;
+  readonly digits: number;
+  readonly symbols: number;
+  readonly barHeight: number;
+  readonly qrModule: number;
+  readonly validity: number;
+};
+const ROWS: Rows = { labels: 47, digits: 54, symbols: 79, barHeight: 25, qrModule: 2.6, validity: 114 };
+/** Those of a card that has to be activated, with room for the bar code of its serial number below. */
+const ROWS_ABOVE_SERIAL: Rows = {
+  labels: 45,
+  digits: 51,
+  symbols: 71,
+  barHeight: 16,
+  qrModule: 2.2,
+  validity: 89,
+};
+const ACTIVATION = { label: 107, bars: 114 } as const;
+
 /** Draws a voucher with its upper left corner at a point of the page. */
 export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: number, y: number): void {
   const { code, pin, serialNumber, value } = voucher;
   const words = WORDS[heading.language];
   const left = x + PAD;
   const right = x + CARD.width - PAD;
+  const needsActivation = heading.needsActivation || value === null;
+  const rows = needsActivation ? ROWS_ABOVE_SERIAL : ROWS;
 
   write(doc, heading.merchant, INK, left, y + 22 - heading.merchant.size * ASCENT);
   write(doc, heading.product, GREY, left, y + 26);
@@ -53,22 +77,31 @@ export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: n
     .stroke(LINE);
 
   const digits = { font: FONTS.digits, size: CODE_SIZE };
-  const pinLeft = right - QR_SIDE;
-  label(doc, words.code, left, y + 47);
-  label(doc, words.pin, pinLeft, y + 47);
-  write(doc, { ...digits, text: code.replace(/(\d{4})(?=\d)/g, '$1 ') }, INK, left, y + 54);
-  write(doc, { ...digits, text: pin }, INK, pinLeft, y + 54);
+  const pinLeft = right - QR_MODULES * rows.qrModule;
+  label(doc, words.code, left, y + rows.labels);
+  label(doc, words.pin, pinLeft, y + rows.labels);
+  write(doc, { ...digits, text: code.replace(/(\d{4})(?=\d)/g, '$1 ') }, INK, left, y + rows.digits);
+  write(doc, { ...digits, text: pin }, INK, pinLeft, y + rows.digits);
 
-  drawBars(doc, code, left, y + 79, BAR_MODULE, BAR_HEIGHT);
-  drawQr(doc, `${code}${pin}`, right - QR_SIDE, y + 78, QR_MODULE);
+  drawBars(doc, barsOfCode(code), left, y + rows.symbols, BAR_MODULE, rows.barHeight);
+  drawQr(doc, `${code}${pin}`, pinLeft, y + rows.symbols - 1, rows.qrModule);
 
   const serialLeft = left + 104;
-  label(doc, words.validUntil, left, y + 114);
+  label(doc, words.validUntil, left, y + rows.validity);
   const lastDay = words.day.format(Date.parse(voucher.lastDay));
-  write(doc, { text: lastDay, font: FONTS.strong, size: 8 }, INK, left, y + 121);
-  label(doc, words.serialNumber, serialLeft, y + 114);
-  write(doc, { text: String(serialNumber), font: FONTS.text, size: 8 }, INK, serialLeft, y + 121);
-  if (heading.needsActivation || value === null) label(doc, words.needsActivation, left, y + 133);
+  write(doc, { text: lastDay, font: FONTS.strong, size: 8 }, INK, left, y + rows.validity + 7);
+  label(doc, words.serialNumber, serialLeft, y + rows.validity);
+  write(
+    doc,
+    { text: String(serialNumber), font: FONTS.text, size: 8 },
+    INK,
+    serialLeft,
+    y + rows.validity + 7,
+  );
+  if (!needsActivation) return;
+  label(doc, words.needsActivation, left, y + ACTIVATION.label);
+  const serialBars = barsOfSerial(serialNumber, heading.gtin);
+  drawBars(doc, serialBars, left, y + ACTIVATION.bars, SERIAL_MODULE, SERIAL_HEIGHT);
 }
 
 /** The value on the right; room for it beside the currency where it is given at activation. */

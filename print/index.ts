@@ -10,6 +10,8 @@ export type Batch = {
   readonly transactionId: string;
   /** Whether the vouchers are worth nothing until they are activated. */
   readonly needsActivation: boolean;
+  /** The GTIN of the product, 8 to 14 digits, for the bar code by which a till activates a voucher. */
+  readonly gtin: string | null;
 };
 
 /** A voucher with everything that is printed of it. */

@@ -96,13 +96,14 @@ async function* inTens(vouchers: AsyncIterable<Voucher[]>): AsyncGenerator<Vouch
 
 function prepareHeading(
   doc: PDFKit.PDFDocument,
-  { merchant, product, needsActivation }: Batch,
+  { merchant, product, needsActivation, gtin }: Batch,
   { language, nameFont }: SheetOptions,
 ): Heading {
   return {
     merchant: fit(doc, { text: merchant, font: nameFont ?? FONTS.strong, size: 11.5 }),
     product: fit(doc, { text: product, font: nameFont ?? FONTS.text, size: 8 }),
     needsActivation,
+    gtin,
     language,
   };
 }

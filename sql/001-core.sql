@@ -80,6 +80,7 @@ create table products (
   merchant_id integer, -- null: any merchant may sell it
   -- tills pay out lower balances in cash; null: none
   cash_out_below_minor bigint constraint products_cash_out_positive check (cash_out_below_minor > 0),
+  gtin text constraint products_gtin_form check (gtin ~ '^([0-9]{8}|[0-9]{12,14})$'),
   constraint products_values_ordered check (max_value_minor >= min_value_minor)
 );
 -- Makes the largest number of decimals in use a single index look-up.

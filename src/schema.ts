@@ -55,6 +55,14 @@ export const SerialNumber = Type.String({
   examples: ['10000000064'],
 });
 
+/** A number of GS1 for a product. */
+export const Gtin = Type.String({
+  pattern: '^([0-9]{8}|[0-9]{12,14})$',
+  format: 'gtin',
+  description: 'A GTIN: 8, 12, 13 or 14 digits, the last of which is the check digit.',
+  examples: ['9506000134352'],
+});
+
 /** A list of vouchers, which a command reads from a file. */
 export function SerialNumbers(maxItems: number, description: string) {
   return Type.Array(SerialNumber, {

@@ -15,11 +15,18 @@ const ajv = new Ajv({
   strictNumbers: false,
   formats: {
     'date-time': (text: string) => parseDateTime(text) !== undefined,
+    gtin: hasCheckDigit,
     // Only describe a number to people.
     money: true,
     count: true,
   },
 }).addVocabulary(VOCABULARY);
+
+/** Whether the last digit of a number of GS1 is right. The others, from it, count three and one in turn. */
+function hasCheckDigit(gtin: string): boolean {
+  const digits = [...gtin].reverse().map(Number);
+  return digits.reduce((sum, digit, place) => sum + digit * (place % 2 === 0 ? 1 : 3), 0) % 10 === 0;
+}
 
 /** Returns a function that checks values by a schema, and then has the errors of the last one. */
 export function compileSchema(schema: TSchema): ValidateFunction {

@@ -33,6 +33,7 @@ export async function describeCards(
     reference: batch.reference,
     transactionId: batch.transactionId,
     needsActivation: product?.activation === 'on-activation',
+    gtin: product?.gtin ?? null,
   };
 }
 

@@ -13,11 +13,12 @@ import { toNumber } from '../money.ts';
 import { alone, type Caller, changing, NO_COMMAND, reading, tableOf } from '../operation.ts';
 import { PORTAL_ROLES, type PortalRole } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
+import { requireProduct } from '../products/products.ts';
 import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { repeatUpdate } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
-import { Line, Money, SerialNumber, Text, Time } from '../schema.ts';
+import { Gtin, Line, Money, SerialNumber, Text, Time } from '../schema.ts';
 import { showTransaction, TransactionSchema, transactions } from '../transactions/transactions.ts';
 import { activate } from '../vouchers/activate.ts';
 import { balance } from '../vouchers/balance.ts';
@@ -155,23 +156,48 @@ const tillActivate = changing({
     code: Type.Optional(Code),
     pin: Type.Optional(Pin),
     serialNumber: Type.Optional(SerialNumber),
+    gtin: Type.Optional(
+      Type.String({
+        ...Gtin,
+        description:
+          'The GTIN that was scanned with the serial number: refused unless it is that of the product.',
+      }),
+    ),
     value: Type.Optional(TillAmount('In major units; only with the serial number.')),
     reference: Type.Optional(NewReference),
   },
-  async run(caller, { code, pin, serialNumber, value, reference }) {
+  async run(caller, { code, pin, serialNumber, gtin, value, reference }) {
     if (serialNumber === undefined) {
       if (code === undefined || pin === undefined)
         throw invalid(code === undefined ? 'code' : 'pin', 'required', 'is required without a serial number');
       if (value !== undefined) throw invalid('value', 'serial-number', 'needs the serial number');
+      if (gtin !== undefined) throw invalid('gtin', 'serial-number', 'needs the serial number');
       const voucher = { code, pin };
       return bookedOutcome(caller, await activate(await contextOfPin(caller), { voucher, reference }));
     }
     if (code !== undefined || pin !== undefined)
       throw invalid('serialNumber', 'alone', 'names the voucher already: leave the code and the PIN out');
+    if (gtin !== undefined) await requireGtin(caller, BigInt(serialNumber), gtin);
     const voucher = { serialNumber: Number(serialNumber) };
     return bookedOutcome(caller, await activate(await contextOf(caller), { voucher, value, reference }));
   },
 });
+
+/**
+ * Refuses a serial number that was scanned from another product: a card may have the same one.
+ * @throws Problem; Refusal `14`
+ */
+async function requireGtin({ service, principal }: Caller, serialNumber: bigint, gtin: string) {
+  const { merchantId, product } = await showVoucher(service, serialNumber);
+  // The activation refuses it.
+  if (merchantId !== String(principal.merchantId)) return;
+  const own = (await requireProduct(service.db, product)).gtin;
+  if (own?.padStart(GTIN_DIGITS, '0') !== gtin.padStart(GTIN_DIGITS, '0'))
+    throw invalid('gtin', 'product', 'is not that of the product of this card');
+}
+
+/** A shorter GTIN has zeros in front of it in a bar code. */
+const GTIN_DIGITS = 14;
 
 const tillCorrect = changing({
   ...AT_TILL,

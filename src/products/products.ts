@@ -13,11 +13,13 @@ import { columnsOf, storedAs } from '../row.ts';
 import {
   Amount,
   Currency,
+  Gtin,
   Line,
   MerchantId,
   Money,
   minorOf,
   Nullable,
+  NullableText,
   requireDecimals,
   Text,
   Titled,
@@ -91,8 +93,17 @@ const CASH_OUT_BELOW = Titled(
   }),
 );
 
+const GTIN = Titled(
+  'GTIN',
+  Nullable(Gtin, {
+    description:
+      'The number of GS1 on cards that have to be activated, beside the serial number; null: none. Cards that ' +
+      'were printed with another one are no longer activated by a scan.',
+  }),
+);
+
 const CHANGES = Type.Partial(
-  Type.Object({ name: Name, ...TERMS, ...VALUES, cashOutBelow: CASH_OUT_BELOW }),
+  Type.Object({ name: Name, ...TERMS, ...VALUES, cashOutBelow: CASH_OUT_BELOW, gtin: GTIN }),
 ).properties;
 
 const ProductSchema = Type.Object(
@@ -107,6 +118,7 @@ const ProductSchema = Type.Object(
     minValue: Money(),
     maxValue: Money(),
     cashOutBelow: Titled('Cash-out at tills below', Nullable(Money())),
+    gtin: Titled('GTIN', NullableText),
     merchantId: Nullable(MerchantId),
   },
   { title: 'Product' },
@@ -145,6 +157,7 @@ export function productDefaults(currency: string, decimals: number) {
     validityDays: VALIDITY_DAYS,
     validity: null,
     cashOutBelow: null,
+    gtin: null,
     merchantId: null,
   } as const;
 }

@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FONTS } from '../../print/names.ts';
+import { barsOfSerial } from '../../print/symbols.ts';
 import { cancelBatch } from '../../src/batches/cancel.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
@@ -156,6 +157,14 @@ describe('a batch as a sheet', () => {
     const [english] = (await pdf(batch.transactionId, 'act-en.pdf')).pages;
     assert.match(english?.text ?? '', /VALUE GIVEN AT ACTIVATION/);
     assert.match(english?.text ?? '', /NOT VALID BEFORE ACTIVATION/);
+    const [{ code, serialNumber }] = (await vouchersOf(context, 'act')) as [Made];
+    assert.deepEqual(english?.bars, [code, String(serialNumber)]);
+    await operator.fails(/gtin/, ...typed`product set ACT --gtin 9506000134353`);
+    await operator.run`product set ACT --gtin 9506000134352`;
+    const [scanned] = (await pdf(batch.transactionId, 'act-gtin.pdf')).pages;
+    assert.deepEqual([scanned?.bars, scanned?.others], [[code], 1]);
+    const { kind, text } = barsOfSerial(serialNumber, '9506000134352');
+    assert.deepEqual([kind, text], ['databarexpanded', `(01)09506000134352(21)${serialNumber}`]);
   });
 
   test('shows an identifier if the font lacks the letters of a name, and warns of it', async () => {

@@ -57,6 +57,8 @@ async function sellsByKeyboard(t: TestContext, stage: AtTill): Promise<void> {
   await shows(page, 'it has 13 digits');
   await types(page, 'https://example.com');
   await shows(page, 'a card has digits only');
+  await types(page, '10000000064');
+  await shows(page, 'This is the serial number of a card');
   // The bar code has no PIN.
   await types(page, sold.code);
   await types(page, sold.pin);
@@ -200,11 +202,15 @@ test('a cashier activates a card, voids it, and pays out what is left on another
   const stage = await openStage(t);
   const shop = await Till.at(stage.listening);
   const [blank, other] = [await shop.voucher(null), await shop.voucher(10)];
-  const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { cashOutBelow: 15 });
+  const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', {
+    cashOutBelow: 15,
+    gtin: '9506000134352',
+  });
   assert.equal(changed.status, 200, changed.text);
   const { page, faults } = await openTill(t, stage, await stage.join('cashier', true, shop.merchant.id));
   await page.getByText('Activate', { exact: true }).click();
-  await types(page, String(blank.serialNumber));
+  // The bar code of a card of a product with a GTIN.
+  await types(page, `010950600013435221${blank.serialNumber}`);
   await page.getByLabel('Value').waitFor();
   await types(page, '12');
   await shows(page, 'Activation USD 12.00');

@@ -269,6 +269,26 @@ select outcome from decide_void(${bucket}, ${serial}, ${id}, ${till.merchant.id}
     await issuer.till.reconciles();
   });
 
+  test('activates by a scan only what has the GTIN of the product', async () => {
+    const { till, ask, done, refused } = await open();
+    const card = await till.voucher(null);
+    const scan = (gtin: string) => ({ serialNumber: String(card.serialNumber), gtin, value: 5 });
+    const product = (gtin: string | null) => api.call('PATCH', '/operator/v1/products/DEFAULT', { gtin });
+    // A medicine has a serial number, too.
+    await refused('invalid', 'activate', scan('09506000134352'));
+    const unsound = await product('9506000134353');
+    assert.deepEqual([unsound.status, unsound.body.errors[0].field], [400, 'gtin'], JSON.stringify(unsound));
+    assert.equal((await product('9506000134352')).body.gtin, '9506000134352');
+    await refused('invalid', 'activate', scan('04006381333931'));
+    await refused('invalid', 'activate', { gtin: '9506000134352', code: card.code, pin: card.pin });
+    const other = await open();
+    await other.refused('14', 'activate', { ...scan('09506000134352'), serialNumber: '99999999999' });
+    await other.refused('14', 'activate', scan('09506000134352'));
+    assert.equal((await done('activate', scan('09506000134352'))).balance, 5);
+    assert.equal((await ask('activate', { ...scan('x'), gtin: '' })).status, 400);
+    await product(null);
+  });
+
   test('pays out a low balance in cash, where the product allows it, once', async () => {
     const { till, ask, done, refused } = await open();
     const card = await till.voucher(25);

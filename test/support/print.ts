@@ -4,6 +4,7 @@ import {
   DecodeHintType,
   GlobalHistogramBinarizer,
   MultiFormatReader,
+  NotFoundException,
   RGBLuminanceSource,
 } from '@zxing/library';
 import { extractText, getDocumentProxy, getResolvedPDFJS } from 'unpdf';
@@ -14,7 +15,13 @@ type Matrix = readonly [number, number, number, number, number, number];
 type Box = { readonly x0: number; readonly y0: number; readonly x1: number; readonly y1: number };
 type Page = Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>;
 
-export type ReadPage = { readonly text: string; readonly qr: string[]; readonly bars: string[] };
+export type ReadPage = {
+  readonly text: string;
+  readonly qr: string[];
+  readonly bars: string[];
+  /** The number of symbols of other kinds, such as GS1 DataBar, which this scanner does not know. */
+  readonly others: number;
+};
 
 /** Dots per point: coarser than any printer. */
 const DOTS = 4;
@@ -25,13 +32,15 @@ export async function readSheet(bytes: Buffer, password?: string): Promise<ReadP
   const { text } = await extractText(document, { mergePages: false });
   const pages: ReadPage[] = [];
   for (let number = 1; number <= document.numPages; number++) {
-    const symbols = (await readAreas(await document.getPage(number))).map(scan);
+    const areas = await readAreas(await document.getPage(number));
+    const symbols = areas.map(scan).filter((each) => each !== undefined);
     const of = (format: BarcodeFormat) =>
       symbols.filter((each) => each.getBarcodeFormat() === format).map((each) => each.getText());
     pages.push({
       text: text[number - 1] ?? '',
       qr: of(BarcodeFormat.QR_CODE),
       bars: of(BarcodeFormat.CODE_128),
+      others: areas.length - symbols.length,
     });
   }
   return pages;
@@ -86,7 +95,7 @@ function times([a, b, c, d, e, f]: Matrix, [p, q, r, s, t, u]: Matrix): Matrix {
   return [a * p + c * q, b * p + d * q, a * r + c * s, b * r + d * s, a * t + c * u + e, b * t + d * u + f];
 }
 
-/** Draws a path on white paper, dot by dot, and scans it. @throws if it is not a symbol */
+/** Draws a path on white paper, dot by dot, and scans it. @returns undefined for an unknown symbol */
 function scan(boxes: readonly Box[]) {
   const edge = 12;
   const left = Math.min(...boxes.map(({ x0 }) => x0)) - edge;
@@ -108,5 +117,10 @@ function scan(boxes: readonly Box[]) {
     [DecodeHintType.PURE_BARCODE, true],
   ]);
   const source = new RGBLuminanceSource(paper, width, height);
-  return new MultiFormatReader().decode(new BinaryBitmap(new GlobalHistogramBinarizer(source)), hints);
+  try {
+    return new MultiFormatReader().decode(new BinaryBitmap(new GlobalHistogramBinarizer(source)), hints);
+  } catch (error) {
+    if (error instanceof NotFoundException) return undefined;
+    throw error;
+  }
 }

@@ -113,6 +113,7 @@ export const fields: Catalogue['fields'] = {
   full: 'Mit Codes',
   goodwill: 'Kulanz',
   graceMinutes: 'Nachlauf (Minuten)',
+  gtin: 'GTIN',
   guesses: 'Falsche PINs heute',
   hash: 'Prüfsumme',
   iban: 'IBAN',

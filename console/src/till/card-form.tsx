@@ -22,8 +22,8 @@ type AnyProps =
   | (Props<Given> & { readonly takesSerial: boolean });
 
 /**
- * A card: typed, pasted, or scanned by a scanner that types. The bar code of a card has the code, its QR code
- * also the PIN.
+ * A card: typed, pasted, or scanned by a scanner that types. One bar code of a card has the code, and its QR code
+ * also the PIN. A card that has to be activated has another one, of its serial number.
  */
 export function CardForm({ button, isPending, takesSerial = false, onCard, children }: AnyProps) {
   const texts = useTillTexts();
@@ -35,8 +35,9 @@ export function CardForm({ button, isPending, takesSerial = false, onCard, child
   useDigits(code);
 
   const refuse = (read: Read) => {
-    const digits = 'digits' in read ? read.digits : 'serialNumber' in read ? read.serialNumber.length : 0;
-    setFault(digits === undefined ? texts.notDigits : texts.otherDigits(digits));
+    if ('serialNumber' in read) setFault(texts.onlySerial);
+    else if ('digits' in read)
+      setFault(read.digits === undefined ? texts.notDigits : texts.otherDigits(read.digits));
     setValues({ code: '', pin: '' });
     code.current?.focus();
   };

@@ -1,5 +1,5 @@
 import { ApiProblem, send } from '../api.ts';
-import { maskCode } from './card.ts';
+import { maskCode, type Serial } from './card.ts';
 import type { Receipt } from './receipt.tsx';
 
 /**
@@ -85,7 +85,7 @@ export function forgetSale(merchantId: string, sale: Sale): void {
 
 export type CodeAndPin = { readonly code: string; readonly pin: string };
 /** What a sale is sent with: a card, or the number of one that the merchant generated. */
-export type Given = CodeAndPin | { readonly serialNumber: string };
+export type Given = CodeAndPin | Serial;
 
 /** Returns how lists and receipts name a card. */
 export const nameOf = (given: Given): string => ('code' in given ? maskCode(given.code) : given.serialNumber);

@@ -14,6 +14,8 @@ const en = {
   notDigits: 'This is no card: a card has digits only. Scan it again, or type the code.',
   otherDigits: (digits: number) =>
     `This is no card: it has ${digits} digits, and a card has 12, or 16 with its PIN. Scan it again.`,
+  onlySerial:
+    'This is the serial number of a card, which only activates it. Scan the QR code, or type the code.',
   otherCard: 'Another card',
   otherThan: (card: string) => `This is another card than ${card}. Nothing was sent.`,
   undecided: (card: string) =>
@@ -78,6 +80,8 @@ const de: typeof en = {
     'Das ist keine Karte: Eine Karte hat nur Ziffern. Scannen Sie noch einmal, oder tippen Sie den Code.',
   otherDigits: (digits) =>
     `Das ist keine Karte: Es sind ${digits} Ziffern; eine Karte hat 12, mit PIN 16. Scannen Sie noch einmal.`,
+  onlySerial:
+    'Das ist die Seriennummer einer Karte, die sie nur aktiviert. Scannen Sie den QR-Code, oder tippen Sie den Code.',
   otherCard: 'Andere Karte',
   otherThan: (card) => `Das ist eine andere Karte als ${card}. Es wurde nichts gesendet.`,
   undecided: (card) =>
