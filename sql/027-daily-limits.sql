@@ -27,16 +27,17 @@ language sql stable security definer set search_path = scrip, pg_temp as $$
 $$;
 
 -- Returns whether a limit counts a request. The key is null for the merchant's portal, and for the operator.
+-- Immutable functions are distributed by Citus, which cannot distribute one that depends on this table.
 create function is_under_limit(
   l daily_limits, p_merchant integer, p_key_id text, p_currency text
 ) returns boolean
-language sql immutable parallel safe as $$
+language sql stable parallel safe as $$
   select l.merchant_id = p_merchant and l.currency = p_currency
     and (l.key_id is null or l.key_id is not distinct from p_key_id)
 $$;
 
 -- Returns the outcome of a request that its limit refuses (src/refusal.ts).
-create function outcome_of_limit(l daily_limits) returns text language sql immutable parallel safe as $$
+create function outcome_of_limit(l daily_limits) returns text language sql stable parallel safe as $$
   select case when l.key_id is null then 'merchant-' else 'key-' end || l.flow
 $$;
 
