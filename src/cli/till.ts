@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Config } from '../config.ts';
-import { wrongUsage } from './output.ts';
+import { CommandError, wrongUsage } from './output.ts';
 
 /**
  * A till that calls a service from outside, with the API key of a merchant. `scrip probe` and `scrip bench`
@@ -15,9 +15,7 @@ export type Card = { readonly code: string; readonly pin: string };
 type Answer = { readonly statusCode: string; readonly message: string; readonly data: unknown };
 
 /** A step that was not answered `00`. The message names the step and the status code. */
-export class StepFailed extends Error {
-  override readonly name = 'StepFailed';
-}
+export class StepFailed extends CommandError {}
 
 /** A till waits no longer for an answer. */
 const TIMEOUT_MS = 5_000;
@@ -85,24 +83,27 @@ export class Till {
 
   async #step(step: Step, path: string, body: object): Promise<unknown> {
     const { statusCode, message, data } = await this.call(path, body).catch((error: Error) => {
-      const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
-      throw new StepFailed(`${step}: no answer (${code ?? message})`);
+      throw new StepFailed(`${step}: ${error.message}`);
     });
     if (statusCode !== '00') throw new StepFailed(`${step}: ${statusCode} ${message}`);
     return data;
   }
 
-  /** Sends a request. @throws Error if there is no answer of this API */
+  /** Sends a request. @throws CommandError if there is no answer of this API */
   async call(path: string, body?: object): Promise<Answer> {
+    const none = (why: string) => new CommandError(`no answer (${why})`);
     const response = await fetch(`${this.#url}${path}`, {
       method: body ? 'POST' : 'GET',
       headers: { authorization: this.#authorization, 'content-type': 'application/json' },
       redirect: 'manual',
       signal: AbortSignal.timeout(TIMEOUT_MS),
       ...(body && { body: JSON.stringify(body) }),
+    }).catch((error: Error) => {
+      const { code, message } = (error.cause ?? error) as NodeJS.ErrnoException;
+      throw none(code ?? message);
     });
     const answer = (await response.json().catch(() => ({}))) as Partial<Answer>;
-    if (typeof answer.statusCode !== 'string') throw new Error(`HTTP ${response.status}`);
+    if (typeof answer.statusCode !== 'string') throw none(`HTTP ${response.status}`);
     return answer as Answer;
   }
 }

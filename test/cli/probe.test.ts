@@ -61,6 +61,8 @@ test('a probe that fails names the step and the status code', async () => {
     failure: 'order: no answer (ECONNREFUSED)',
     seconds: {},
   });
+  const bench = await runScrip(keyOf({ id, ...merchant }), 'bench', '--url', url);
+  assert.deepEqual([bench.status, bench.err], [1, 'scrip: no answer (ECONNREFUSED)\n']);
   const none = await runScrip({}, 'probe', '--url', url);
   assert.equal(none.status, 2);
   assert.match(none.err, /^scrip: set SCRIP_KEY_ID and SCRIP_SECRET .*\n$/);
