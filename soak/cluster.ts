@@ -80,6 +80,23 @@ export class Server {
     await this.#configure(["synchronous_standby_names = ''"]);
   }
 
+  /** Copies a running server, whose log is archived from then on, into the folder of this one. */
+  async copy(running: Server): Promise<void> {
+    const from = `host=127.0.0.1 port=${running.port} user=${ACCOUNT} password=${PASSWORD}`;
+    await this.#do('pg_basebackup', '-D', this.data, '-d', from, '-X', 'stream', '-c', 'fast');
+  }
+
+  /** Starts a copy, which replays the archived log up to a restore point. */
+  async restore(archive: string, point: string): Promise<void> {
+    await this.#configure([
+      `restore_command = 'cp ${archive}/%f %p'`,
+      `recovery_target_name = '${point}'`,
+      "recovery_target_action = 'promote'",
+    ]);
+    await writeFile(join(this.data, 'recovery.signal'), '');
+    await this.start();
+  }
+
   async #configure(lines: readonly string[]): Promise<void> {
     const file = join(this.data, 'postgresql.conf');
     const common = [

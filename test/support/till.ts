@@ -44,7 +44,12 @@ export class Till {
 
   /** The same merchant at a second process, which shares nothing but the database and the key ring. */
   async elsewhere(t: Scope): Promise<Till> {
-    return new Till(await testService(t, this.testService), this.merchant);
+    return this.at(await testService(t, this.testService));
+  }
+
+  /** The same merchant at another service on its database. */
+  at(listening: ListeningService): Till {
+    return new Till(listening, this.merchant);
   }
 
   ask(request: ApiRequest): Promise<Answer> {
