@@ -71,6 +71,9 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
   await installation.json`restore ${installation.at('backups')} --trust`;
   assert.equal(await readFile(installation.at('elsewhere', 'keys'), 'utf8'), keys);
   assert.equal(await installation.balance(), 100);
+  // The doctor knows the backup that was restored.
+  const { findings } = await installation.json`doctor`;
+  assert.equal(findings.find(({ check }: { check: string }) => check === 'backup').state, 'ok');
   installation.settings['SCRIP_DATA_DIR'] = served;
 });
 
