@@ -176,7 +176,7 @@ async function claimAndSend<Asked extends BookingRequest, Row extends Booked>(
   const request = { ...asked, isClaimed: true };
   const { operation } = kind;
   const { context, reference } = request;
-  const { service, merchant, now } = context;
+  const { service, merchant } = context;
   // A redemption without a reference claims nothing and holds nothing.
   if (operation === 'redeem' && reference === undefined) return send(kind, request);
   const voucher = await findVoucher(service, { ...request, merchantId: merchant.id });
@@ -191,7 +191,8 @@ async function claimAndSend<Asked extends BookingRequest, Row extends Booked>(
     serialNumber: voucher?.serial_number ?? null,
     fingerprint: terms?.fingerprint ?? '',
   };
-  for (let { id } = request; ; id = newId(now)) {
+  // A new id has the time of the clock: that of the request may be too old, if the clock was corrected since.
+  for (let { id } = request; ; id = newId(service.clock())) {
     const claimed = await claimReference(service, { ...claim, id }, pay.voided);
     if (claimed === 'used') return '94';
     // An unknown code takes the same path as any other, so that the time reveals nothing.

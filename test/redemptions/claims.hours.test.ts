@@ -83,6 +83,19 @@ test('a redemption that is repeated hours after a decline is in the day of its b
   await expectSound(ledger, '2026-03-04T00:30:00Z', { '2026-03-02': 7, '2026-03-03': 1 });
 });
 
+test('a redemption under way while the clock of its process is corrected is booked', async (t) => {
+  const ledger = await openShards(t, '2026-03-02T09:00:00Z');
+  const shop = await ledger.merchant();
+  const cards = await sell(shop, 2, 25);
+  for (const [index, { code, pin }] of cards.entries()) {
+    const before = new Date(index === 0 ? '2026-03-02T08:15:00Z' : '2026-03-02T09:45:00Z');
+    const request = { code, pin, amount: 10, reference: `order ${index}` };
+    const { replayed } = await redeem({ ...shop, now: before }, request);
+    assert.equal(replayed, false);
+  }
+  await expectSound(ledger, '2026-03-03T00:30:00Z', { '2026-03-02': 4 });
+});
+
 test('an activation that is repeated hours after a decline is in the day of its booking', async (t) => {
   const ledger = await openShards(t, '2026-03-02T09:00:00Z');
   const shop = await ledger.merchant();
