@@ -14,7 +14,7 @@ type Request = {
 };
 
 /** A request as it is sent once. Several copies of one request may be under way. */
-type Copy = {
+export type Copy = {
   step: 'not-sent' | 'claims' | 'voids' | 'reassigns' | 'books' | 'answered' | 'ended';
   /** The id of its transaction, if the claim is new. */
   id: string;
@@ -29,7 +29,7 @@ type Copy = {
 /** Undefined: nothing is known of the voucher, which may pay or not. */
 type Voucher = { blocked: boolean; balance: number } | undefined;
 
-type State = {
+export type State = {
   /** The hour of the clock. Ids hold the hour at which they were made. */
   hour: number;
   /** By merchant and reference: the id of the claim, and its request. */
@@ -47,18 +47,25 @@ const canPay = (voucher: Voucher) => !voucher || (!voucher.blocked && voucher.ba
 const canDecline = (voucher: Voucher) => !voucher || voucher.blocked || voucher.balance === 0;
 
 /** The requests, and of each copy the request that it sends. */
-type Setup = { readonly requests: readonly Request[]; readonly copies: readonly number[] };
-
-/** A copy that has made this many ids ends without an answer, so that the states are finite. */
-const IDS_MAX = 2;
+export type Setup = {
+  readonly requests: readonly Request[];
+  readonly copies: readonly number[];
+  /** A copy that would need more ids than this ends without an answer, so that the states are finite. */
+  readonly idsMax: number;
+};
 
 const hourOf = (id: string) => Number(id.split('@')[1]);
 
 /** A copy, and how its request reads in a trace. */
-type Sender = Setup & { readonly at: number; readonly request: number; readonly asked: Request };
+export type Sender = Setup & {
+  readonly at: number;
+  readonly request: number;
+  readonly asked: Request;
+  /** The merchant and the reference. */
+  readonly key: string;
+};
 
 const copyOf = (state: State, { at }: Sender) => state.copies[at] as Copy;
-const keyOf = ({ asked: { merchant, reference } }: Sender) => `${merchant} ${reference}`;
 
 const says = ({ at, asked: { merchant, reference, voucher } }: Sender, what: string) =>
   `copy ${at + 1} (merchant ${merchant}, reference ${reference}, voucher ${voucher ?? 'none'}) ${what}`;
@@ -71,7 +78,7 @@ function answer(state: State, sender: Sender, text: string): void {
 function takeNewId(state: State, sender: Sender): void {
   const own = copyOf(state, sender);
   own.id = `${sender.at}.${own.ids++}@${state.hour}`;
-  if (own.ids > IDS_MAX) answer(state, sender, '91');
+  if (own.ids > sender.idsMax) answer(state, sender, '91');
   else own.step = 'claims';
 }
 
@@ -83,8 +90,8 @@ function addVoid(state: State, sender: Sender): void {
 /** claimReference: `claim`, in the bucket of the reference. */
 function claim(state: State, sender: Sender): void {
   const own = copyOf(state, sender);
-  const found = state.claims[keyOf(sender)] ?? { id: own.id, request: sender.request };
-  state.claims[keyOf(sender)] = found;
+  const found = state.claims[sender.key] ?? { id: own.id, request: sender.request };
+  state.claims[sender.key] = found;
   own.under = found.id;
   if (sender.requests[found.request]?.voucher === null)
     answer(state, sender, sender.asked.voucher === null ? 'given up' : '94');
@@ -115,10 +122,10 @@ function claiming(sender: Sender, fault: string | undefined): readonly Action<St
     // `reassign_claim`, in the bucket of the reference.
     step('reassigns', 'takes the claim over', (state) => {
       const own = copyOf(state, sender);
-      const isFirst = fault === 'claim-overwritten' || state.claims[keyOf(sender)]?.id === own.under;
+      const isFirst = fault === 'claim-overwritten' || state.claims[sender.key]?.id === own.under;
       own.step = isFirst ? 'books' : 'claims';
       if (!isFirst) return;
-      state.claims[keyOf(sender)] = { id: own.id, request: sender.request };
+      state.claims[sender.key] = { id: own.id, request: sender.request };
       own.under = own.id;
       if (sender.asked.voucher === null) answer(state, sender, 'given up');
     }),
@@ -177,14 +184,18 @@ function booking(sender: Sender, fault: string | undefined): readonly Action<Sta
   ];
 }
 
-/** The steps of a copy of a request. */
-function stepsOf(setup: Setup, at: number, fault?: string): readonly Action<State>[] {
+export function senderOf(setup: Setup, at: number): Sender {
   const request = setup.copies[at] ?? 0;
-  const sender = { ...setup, at, request, asked: setup.requests[request] as Request };
+  const asked = setup.requests[request] as Request;
+  return { ...setup, at, request, asked, key: `${asked.merchant} ${asked.reference}` };
+}
+
+/** The steps of a copy of a request. */
+export function stepsOf(sender: Sender, fault?: string): readonly Action<State>[] {
   return [...claiming(sender, fault), ...booking(sender, fault)];
 }
 
-const newCopy = (): Copy => ({ step: 'not-sent', id: '', under: '', voided: [], ids: 0, answer: '' });
+export const newCopy = (): Copy => ({ step: 'not-sent', id: '', under: '', voided: [], ids: 0, answer: '' });
 
 /** A copy whose process was killed, or that is not sent at all. */
 const ended = (): Copy => ({ ...newCopy(), step: 'ended' });
@@ -201,6 +212,7 @@ const SETUP: Setup = {
     { merchant: 1, reference: 'a', voucher: null },
   ],
   copies: [0, 0, 1, 2, 3],
+  idsMax: 2,
 };
 
 /** The copies that are sent, by their place in `copies`. */
@@ -272,7 +284,7 @@ export const claims = protocol<State, Fault>({
     copies: SETUP.copies.map((_, at) => (sent.includes(at) ? newCopy() : ended())),
     crashes: 0,
   })),
-  actions: (fault) => [...SETUP.copies.flatMap((_, at) => stepsOf(SETUP, at, fault)), ...around],
+  actions: (fault) => [...SETUP.copies.flatMap((_, at) => stepsOf(senderOf(SETUP, at), fault)), ...around],
   always: {
     'a reference is booked once': ({ journal }) =>
       journal.every((row) => journal.filter((other) => isUnder(row.request, other.request)).length === 1),

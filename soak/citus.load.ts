@@ -14,6 +14,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { activate } from '../src/vouchers/activate.ts';
+import type { Asked } from './traces.ts';
 
 /** The load of the soak on Citus: concurrent redemptions, each sent until its outcome is certain. */
 
@@ -27,6 +28,8 @@ export type Ask = {
   readonly amount: number;
   readonly operation: 'redeem' | 'activate';
   readonly answers: { readonly code: string; readonly id?: string }[];
+  /** Each time that it was sent. */
+  readonly sendings: Asked['sendings'][number][];
 };
 
 export type Update = { readonly reference: string; readonly amount: number; code: string };
@@ -99,49 +102,56 @@ export async function prepare(service: Service, cards: number, inactive: number)
 /** A worker that was killed is away for seconds, and hundreds of callers would do nothing but ask. */
 const RETRY_MS = 200;
 
+const again = () => new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+
+/** The code of a refusal; undefined if the outcome is unknown. @throws any error that no outage explains */
+function refusalOf(error: unknown): string | undefined {
+  if (error instanceof Refusal && error.code !== '91') return error.code;
+  if (!(error instanceof Refusal) && !isUnavailable(error)) throw error;
+  return undefined;
+}
+
 /** Sends a request again until its outcome is known, as clients should. */
-async function untilCertain<T>(run: () => Promise<T>, isOver: () => boolean): Promise<T | string> {
+export async function ask(context: Context, request: Ask, isOver: () => boolean): Promise<void> {
   for (;;) {
-    try {
-      return await run();
-    } catch (error) {
-      if (error instanceof Refusal && error.code !== '91') return error.code;
-      if (!(error instanceof Refusal) && !isUnavailable(error)) throw error;
-      if (isOver()) return 'unknown';
-      await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-    }
+    const from = performance.now();
+    const answer = await send(context, request).catch((error: unknown) => {
+      return { code: refusalOf(error) ?? 'unknown' };
+    });
+    const id = 'id' in answer ? answer.id : null;
+    request.sendings.push({ from, to: performance.now(), code: answer.code, id });
+    if (answer.code !== 'unknown' || isOver()) return void request.answers.push(answer);
+    await again();
   }
 }
 
-export async function ask(context: Context, request: Ask, isOver: () => boolean): Promise<void> {
+async function send(context: Context, request: Ask): Promise<{ code: string; id: string }> {
   const { card, reference, amount, operation } = request;
-  const now = () => ({ ...context, now: new Date() });
-  const answer = await untilCertain(
-    () =>
-      operation === 'redeem'
-        ? redeem(now(), { ...card, amount: amount / 100, reference })
-        : activate(now(), {
-            voucher: { serialNumber: Number(card.serialNumber) },
-            value: amount / 100,
-            reference,
-          }),
-    isOver,
-  );
-  if (typeof answer === 'string') request.answers.push({ code: answer });
-  else
-    request.answers.push({
-      code: answer.replayed ? '00 replayed' : '00',
-      id: answer.transaction.transactionId,
-    });
+  const now = { ...context, now: new Date() };
+  const { replayed, transaction } =
+    operation === 'redeem'
+      ? await redeem(now, { ...card, amount: amount / 100, reference })
+      : await activate(now, {
+          voucher: { serialNumber: Number(card.serialNumber) },
+          value: amount / 100,
+          reference,
+        });
+  return { code: replayed ? '00 replayed' : '00', id: transaction.transactionId };
 }
 
 export async function update(context: Context, request: Update, isOver: () => boolean): Promise<void> {
   const { reference, amount } = request;
-  const answer = await untilCertain(
-    () => updateRedemption({ ...context, now: new Date() }, { reference, amountUsed: amount / 100 }),
-    isOver,
-  );
-  request.code = typeof answer === 'string' ? answer : '00';
+  for (;;) {
+    const code = await updateRedemption(
+      { ...context, now: new Date() },
+      { reference, amountUsed: amount / 100 },
+    ).then(() => '00', refusalOf);
+    if (code !== undefined || isOver()) {
+      request.code = code ?? 'unknown';
+      return;
+    }
+    await again();
+  }
 }
 
 /** A random element. */

@@ -11,6 +11,7 @@ import { atEnd, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Options } from './arguments.ts';
 import { type Ask, any, ask, openService, prepare, type Update, update } from './citus.load.ts';
 import { verify } from './citus.verify.ts';
+import { checkTraces } from './traces.ts';
 
 /**
  * Concurrent redemptions on a Citus cluster while shards move between workers and workers are killed:
@@ -94,6 +95,7 @@ async function race(
       amount: 1 + (asks.length % 3),
       operation: 'redeem',
       answers: [],
+      sendings: [],
       ...over,
     };
     asks.push(request);
@@ -173,6 +175,14 @@ async function report(soak: Soak, url: string, merchantId: number, seconds: numb
   await resolveOldHolds({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
   const owner = await openOwner(url);
   const faults = await verify(owner, merchantId, asks, updates);
+  const { traces, events, refused } = await checkTraces(
+    owner,
+    asks.map(({ card, amount, ...asked }) => {
+      return { merchantId, serialNumber: card.serialNumber, amountMinor: BigInt(amount), ...asked };
+    }),
+    true,
+  );
+  faults.push(...refused);
   await owner.close();
   const final = await reconcile({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
   if (!final.ok) faults.push(JSON.stringify(final.checks.filter((check) => !check.ok)));
@@ -184,7 +194,8 @@ async function report(soak: Soak, url: string, merchantId: number, seconds: numb
   process.stdout.write(
     `${JSON.stringify(codes)}\n${booked} booked in ${Math.round(seconds)} s (${Math.round(booked / seconds)}/s), ` +
       `${updates.length} updates sent, ${moves} shards moved, ${kills} workers killed, ` +
-      `${reconciliations} reconciliations under load, ${faults.length} faults\n`,
+      `${reconciliations} reconciliations under load, ${faults.length} faults\n` +
+      `the model accepts ${traces - refused.length} of ${traces} traces with ${events} events\n`,
   );
   for (const fault of faults.slice(0, 20)) process.stdout.write(`${fault}\n`);
   if (faults.length > 0) throw new Error(`${faults.length} faults`);

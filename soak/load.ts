@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from './random.ts';
+import type { Asked } from './traces.ts';
 
 /** Tills that send calls of all kinds, and keep the answers. */
 
@@ -20,6 +21,7 @@ export type Sent = {
   readonly voucher: Voucher | undefined;
   /** One for each time that it was sent. */
   readonly answers: Answer[];
+  readonly sendings: Asked['sendings'][number][];
 };
 
 /** The data of the first answer that acknowledged a success, if there is one. */
@@ -33,6 +35,16 @@ const PAUSE_MS = 50;
 const SHORT_LIFE_MS = 25 * 3_600_000;
 const A = '/merchant-client/v2';
 const B = '/api/v2';
+
+/** The redemptions and activations, with what was seen of each. */
+export const askedIn = (sent: readonly Sent[]): Asked[] =>
+  sent.flatMap(({ operation, merchant, reference, voucher, minor, sendings }) => {
+    if (operation !== 'redeem' && operation !== 'activate') return [];
+    const serialNumber = BigInt(voucher?.serialNumber ?? 0);
+    return [
+      { merchantId: merchant.id, operation, reference, serialNumber, amountMinor: BigInt(minor), sendings },
+    ];
+  });
 
 export class Load {
   readonly sent: Sent[] = [];
@@ -121,9 +133,9 @@ export class Load {
     return this.#generate(merchant, 11 + random.below(1_500), 0.5);
   }
 
-  #write(one: Omit<Sent, 'answers' | 'reference'> & { reference?: string }): Sent {
+  #write(one: Omit<Sent, 'answers' | 'sendings' | 'reference'> & { reference?: string }): Sent {
     const reference = one.reference ?? `soak-${this.sent.length}`;
-    const sent = { ...one, reference, body: { ...one.body, reference }, answers: [] };
+    const sent = { ...one, reference, body: { ...one.body, reference }, answers: [], sendings: [] };
     this.sent.push(sent);
     return sent;
   }
@@ -208,11 +220,15 @@ export class Load {
 
   async #ask(one: Sent, baseUrl: string): Promise<Answer> {
     this.requests++;
+    const from = performance.now();
     const answer = await ask(one, baseUrl).catch(() => undefined);
     if (answer && (answer.status === 500 || answer.statusCode === '96'))
       this.faulty.push(`${one.operation} ${answer.status}`);
     const known = answer && answer.status !== 503 && answer.status !== 500 ? answer : undefined;
     one.answers.push(known);
+    const code = known ? `${known.statusCode}${known.replayed ? ' replayed' : ''}` : 'unknown';
+    const id = known?.statusCode === '00' ? String(known.data?.['transactionId']) : null;
+    one.sendings.push({ from, to: performance.now(), code, id });
     if (known?.statusCode === '00') {
       for (const each of [...this.#awaiting].filter(({ isWanted }) => isWanted(one))) {
         this.#awaiting.delete(each);

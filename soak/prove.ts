@@ -7,7 +7,8 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { atEnd } from '../test/support/leave-nothing.ts';
 import type { EventReport, Hooks } from './hooks.ts';
-import type { Load, Merchant } from './load.ts';
+import { askedIn, type Load, type Merchant } from './load.ts';
+import { checkTraces, type Traces } from './traces.ts';
 import { type Verdict, verify, verifyBalances, verifyBooks } from './verify.ts';
 
 /** The beginning of every soak, and its end: the books are compared with every answer and event. */
@@ -56,7 +57,12 @@ export function keepLog(folder: string): string {
   return log;
 }
 
-export type Proof = { readonly verdict: Verdict; readonly events: EventReport };
+export type Proof = {
+  readonly verdict: Verdict;
+  readonly events: EventReport;
+  /** What was seen of each reference, compared with the model of its protocol. */
+  readonly traces: Traces;
+};
 
 /** Sends every request again, and checks all balances, batches, books and events. */
 export async function prove(
@@ -67,11 +73,12 @@ export async function prove(
   const owner = await openOwner(ownerUrl);
   try {
     await batchesEnded(owner);
+    const traces = await checkTraces(owner, askedIn(load.sent), false);
     const verdict = await verify(load.sent, owner, baseUrl);
     await batchesEnded(owner);
     await verifyBalances(load.sent, owner, verdict.wrong);
     await verifyBooks(owner, service, verdict.wrong);
-    return { verdict, events: await hooks.verify(owner) };
+    return { verdict, events: await hooks.verify(owner), traces };
   } finally {
     await owner.close();
   }
@@ -81,7 +88,11 @@ const countCode = ({ sent }: Load, code: string) =>
   sent.reduce((sum, { answers }) => sum + answers.filter((each) => each?.statusCode === code).length, 0);
 
 /** Prints the counts of faults, requests and differences. */
-export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict, events }: Proof): void {
+export function print(
+  faults: ReadonlyMap<string, number>,
+  load: Load,
+  { verdict, events, traces }: Proof,
+): void {
   const table = new Table({ style: { head: [], border: [] }, colAligns: ['left', 'right'] });
   for (const [name, count] of faults) table.push([name, count]);
   table.push(
@@ -96,6 +107,9 @@ export function print(faults: ReadonlyMap<string, number>, load: Load, { verdict
     ['doubled', verdict.doubled.length],
     ['answers of a bug (500)', load.faulty.length],
     ['wrong otherwise', verdict.wrong.length],
+    ['traces that the model was compared with', traces.traces],
+    ['their events', traces.events],
+    ['traces that the model refuses', traces.refused.length],
     ['webhook events due', events.due],
     ['delivered at least once', events.delivered],
     ['delivered again, under the same id', events.again],
@@ -113,10 +127,10 @@ export async function report(
   log: string,
 ): Promise<void> {
   print(faults, load, proof);
-  const { verdict, events } = proof;
+  const { verdict, events, traces } = proof;
   const found = [
     ...[...verdict.lost, ...verdict.changed, ...verdict.doubled, ...load.faulty, ...verdict.wrong],
-    ...[...events.lost, ...events.invented],
+    ...[...events.lost, ...events.invented, ...traces.refused],
   ];
   if (found.length > 0)
     throw new Error(
