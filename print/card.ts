@@ -11,8 +11,8 @@ export const CARD = { width: 90 * MM, height: 51 * MM } as const;
 type Document = PDFKit.PDFDocument;
 
 const PAD = 12;
-const INK = '#000';
-const GREY = '#555';
+export const INK = '#000';
+export const GREY = '#555';
 const LINE = '#999';
 /** More than a third of a millimeter: any printer prints it, any scanner reads it. */
 const BAR_MODULE = 1.1;
@@ -30,12 +30,27 @@ export type Heading = {
   readonly needsActivation: boolean;
   readonly gtin: string | null;
   readonly language: Language;
+  readonly head: Head;
 };
+/** The colors and the logo of the head of a card. */
+export type Head = {
+  /** Undefined: white, with a line below. */
+  readonly background: string | undefined;
+  readonly ink: string;
+  readonly quiet: string;
+  readonly logo: Logo | undefined;
+};
+/** A picture, as a `data:` address, and its size on the card. */
+type Logo = { readonly address: string; readonly width: number; readonly height: number };
 export type Line = { readonly text: string; readonly font: string; readonly size: number };
 
 /** The width of the names, and what is left of the line for the value. */
 export const NAME_WIDTH = 128;
 const VALUE_WIDTH = 98;
+/** The head, with the names and the value, and the room for a logo in it. */
+const HEAD_HEIGHT = 41;
+export const LOGO = { width: 44, height: 30 } as const;
+export const LOGO_GAP = 8;
 
 /** Where the rows of a card are, from its top. */
 type Rows = {
@@ -67,15 +82,7 @@ export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: n
   const needsActivation = heading.needsActivation || value === null;
   const rows = needsActivation ? ROWS_ABOVE_SERIAL : ROWS;
 
-  write(doc, heading.merchant, INK, left, y + 22 - heading.merchant.size * ASCENT);
-  write(doc, heading.product, GREY, left, y + 26);
-  drawValue(doc, voucher, heading.language, right, y + 11);
-  doc
-    .moveTo(left, y + 41)
-    .lineTo(right, y + 41)
-    .lineWidth(0.5)
-    .stroke(LINE);
-
+  drawHead(doc, heading, voucher, x, y);
   const digits = { font: FONTS.digits, size: CODE_SIZE };
   const pinLeft = right - QR_MODULES * rows.qrModule;
   label(doc, words.code, left, y + rows.labels);
@@ -104,19 +111,39 @@ export function drawCard(doc: Document, heading: Heading, voucher: Voucher, x: n
   drawBars(doc, serialBars, left, y + ACTIVATION.bars, SERIAL_MODULE, SERIAL_HEIGHT);
 }
 
+function drawHead(doc: Document, heading: Heading, voucher: Voucher, x: number, y: number): void {
+  const { background, ink, quiet, logo } = heading.head;
+  const [left, right] = [x + PAD, x + CARD.width - PAD];
+  if (background === undefined)
+    doc
+      .moveTo(left, y + HEAD_HEIGHT)
+      .lineTo(right, y + HEAD_HEIGHT)
+      .lineWidth(0.5)
+      .stroke(LINE);
+  else doc.rect(x, y, CARD.width, HEAD_HEIGHT).fill(background);
+  if (logo) {
+    const top = y + (HEAD_HEIGHT - logo.height) / 2;
+    doc.image(logo.address, left, top, { width: logo.width, height: logo.height });
+  }
+  const textLeft = logo ? left + logo.width + LOGO_GAP : left;
+  write(doc, heading.merchant, ink, textLeft, y + 22 - heading.merchant.size * ASCENT);
+  write(doc, heading.product, quiet, textLeft, y + 26);
+  drawValue(doc, voucher, heading, right, y + 11);
+}
+
 /** The value on the right; room for it beside the currency where it is given at activation. */
 function drawValue(
   doc: Document,
   { value, currency }: Voucher,
-  language: Language,
+  { language, head: { ink, quiet } }: Heading,
   right: number,
   y: number,
 ): void {
   const unit = { text: currency, font: FONTS.strong, size: 9 };
   if (value === null) {
     const note = { text: WORDS[language].valueAtActivation, font: FONTS.text, size: 5 };
-    write(doc, unit, INK, right - widthOf(doc, unit), y + 1);
-    write(doc, note, GREY, right - widthOf(doc, note), y + 15);
+    write(doc, unit, ink, right - widthOf(doc, unit), y + 1);
+    write(doc, note, quiet, right - widthOf(doc, note), y + 15);
     return;
   }
   const room = VALUE_WIDTH - widthOf(doc, unit) - 5;
@@ -125,8 +152,8 @@ function drawValue(
   if (width > room) amount = { ...amount, size: (amount.size * room) / width };
   const left = right - Math.min(width, room);
   // On one baseline, whatever the size.
-  write(doc, amount, INK, left, y + 17 - amount.size * ASCENT);
-  write(doc, unit, GREY, left - widthOf(doc, unit) - 5, y + 17 - unit.size * ASCENT);
+  write(doc, amount, ink, left, y + 17 - amount.size * ASCENT);
+  write(doc, unit, quiet, left - widthOf(doc, unit) - 5, y + 17 - unit.size * ASCENT);
 }
 
 /** Words that every card has are laid out once, and kept. */

@@ -1,3 +1,5 @@
+import type { Language } from './language.ts';
+
 /** Vouchers for the printer. */
 
 /** The names that the vouchers of a batch share, each with an identifier that can take its place. */
@@ -12,6 +14,23 @@ export type Batch = {
   readonly needsActivation: boolean;
   /** The GTIN of the product, 8 to 14 digits, for the bar code by which a till activates a voucher. */
   readonly gtin: string | null;
+  /** How the cards look; null: black on white, with the names of the merchant and the product. */
+  readonly design: Design | null;
+};
+
+/** The head of cards: a colored area with a logo and two lines. */
+export type Design = {
+  /** In place of the name of the merchant. */
+  readonly title: string | null;
+  /** In place of the name of the product. */
+  readonly subtitle: string | null;
+  /** Of the words on the card, unless the sheet is ordered in another one. */
+  readonly language: Language;
+  /** Colors such as `#003366`. */
+  readonly background: string;
+  readonly color: string;
+  /** A picture that `readLogo` has returned. */
+  readonly logo: Uint8Array | null;
 };
 
 /** A voucher with everything that is printed of it. */
@@ -29,6 +48,7 @@ export type Voucher = {
 
 export { writeCsv } from './csv.ts';
 export type { Language } from './language.ts';
-export { findUnprintable, isFont } from './names.ts';
+export { LOGO_BYTES_MAX, LogoError, readLogo } from './logo.ts';
+export { findUnprintable, isFont, isPrintable } from './names.ts';
 export { writeSheet } from './sheet.ts';
 export { drawStatement, type Statement, type StatementRow } from './statement.ts';

@@ -56,21 +56,31 @@ export function printableNames(
   const covers = openFont(font ?? FONTS.strong) ?? (() => false);
   const replaced: string[] = [];
   const printable = (name: string, substitute: string) => {
-    const text = name
-      .normalize('NFC')
-      .replace(/\p{Cc}+/gu, ' ')
-      .trim();
+    const text = plainText(name);
     if (covers(text) && hasOneDirection(text)) return text;
     replaced.push(name);
     return substitute;
   };
+  const { design } = batch;
   const names = {
     ...batch,
-    merchant: printable(batch.merchant, `${WORDS[language].merchant} ${batch.merchantId}`),
-    product: printable(batch.product, batch.productCode),
+    merchant: printable(design?.title ?? batch.merchant, `${WORDS[language].merchant} ${batch.merchantId}`),
+    product: printable(design?.subtitle ?? batch.product, batch.productCode),
     reference: printable(batch.reference, batch.transactionId),
   };
   return { names, replaced };
+}
+
+const plainText = (text: string) =>
+  text
+    .normalize('NFC')
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim();
+
+/** Whether the fonts of this package can set a text. */
+export function isPrintable(text: string): boolean {
+  const covers = openFont(FONTS.strong) ?? (() => false);
+  return covers(plainText(text)) && hasOneDirection(text);
 }
 
 /** Text from right to left is set as one run, which is right only if nothing in it runs the other way. */

@@ -1,6 +1,19 @@
 import PDFDocument from 'pdfkit';
-import { CARD, drawCard, type Heading, type Line, NAME_WIDTH, widthOf, write } from './card.ts';
-import type { Batch, Voucher } from './index.ts';
+import {
+  CARD,
+  drawCard,
+  GREY,
+  type Head,
+  type Heading,
+  INK,
+  type Line,
+  LOGO,
+  LOGO_GAP,
+  NAME_WIDTH,
+  widthOf,
+  write,
+} from './card.ts';
+import type { Batch, Design, Voucher } from './index.ts';
 import { type Language, WORDS } from './language.ts';
 import { FONTS, printableNames } from './names.ts';
 
@@ -11,15 +24,14 @@ const CARDS = COLUMNS * ROWS;
 const LEFT = (PAGE.width - COLUMNS * CARD.width) / 2;
 const TOP = (PAGE.height - ROWS * CARD.height) / 2;
 const MARK = { near: 4, far: 14 } as const;
-const GREY = '#555';
 const SMALL = { font: FONTS.text, size: 7 } as const;
 
 type SheetOptions = {
   /** The number of vouchers, for the number of pages. */
   readonly count: number;
   readonly printedAt: Date;
-  /** Of what the sheet says; the names are as they are. */
-  readonly language: Language;
+  /** Of what the sheet says; the names are as they are. By default that of the design, or English. */
+  readonly language?: Language | undefined;
   /** The path of a font for the names, where the fonts of this package lack letters. */
   readonly nameFont?: string | undefined;
   /** The password of the document (AES-256). Without it, the document is not encrypted. */
@@ -35,7 +47,7 @@ export async function* writeSheet(
   vouchers: AsyncIterable<Voucher[]>,
   options: SheetOptions,
 ): AsyncGenerator<Buffer> {
-  const { language } = options;
+  const language = options.language ?? given.design?.language ?? 'en';
   const batch = printableNames(given, language, options.nameFont).names;
   const doc = new PDFDocument({
     size: 'A4',
@@ -56,13 +68,13 @@ export async function* writeSheet(
       permissions: { printing: 'highResolution' },
     }),
   });
-  const heading = prepareHeading(doc, batch, options);
+  const heading = prepareHeading(doc, batch, { ...options, language });
   let page = 0;
   const drawPage = (cards: Voucher[]) => {
     doc.addPage();
     page++;
     drawMarks(doc);
-    drawMargins(doc, batch, cards, page, options);
+    drawMargins(doc, batch, cards, page, { ...options, language });
     for (const [index, card] of cards.entries()) {
       const x = LEFT + (index % COLUMNS) * CARD.width;
       drawCard(doc, heading, card, x, TOP + Math.floor(index / COLUMNS) * CARD.height);
@@ -94,24 +106,46 @@ async function* inTens(vouchers: AsyncIterable<Voucher[]>): AsyncGenerator<Vouch
   if (rest.length > 0) yield rest;
 }
 
+type Drawn = SheetOptions & { readonly language: Language };
+
 function prepareHeading(
   doc: PDFKit.PDFDocument,
-  { merchant, product, needsActivation, gtin }: Batch,
-  { language, nameFont }: SheetOptions,
+  { merchant, product, needsActivation, gtin, design }: Batch,
+  { language, nameFont }: Drawn,
 ): Heading {
+  const head = prepareHead(design);
+  const room = NAME_WIDTH - (head.logo ? head.logo.width + LOGO_GAP : 0);
   return {
-    merchant: fit(doc, { text: merchant, font: nameFont ?? FONTS.strong, size: 11.5 }),
-    product: fit(doc, { text: product, font: nameFont ?? FONTS.text, size: 8 }),
+    merchant: fit(doc, { text: merchant, font: nameFont ?? FONTS.strong, size: 11.5 }, room),
+    product: fit(doc, { text: product, font: nameFont ?? FONTS.text, size: 8 }, room),
     needsActivation,
     gtin,
     language,
+    head,
+  };
+}
+
+function prepareHead(design: Design | null): Head {
+  if (!design) return { background: undefined, ink: INK, quiet: GREY, logo: undefined };
+  const { background, color: ink, logo } = design;
+  if (!logo) return { background, ink, quiet: ink, logo: undefined };
+  const picture = Buffer.from(logo);
+  const [width, height] = [picture.readUInt32BE(16), picture.readUInt32BE(20)];
+  const scale = Math.min(LOGO.width / width, LOGO.height / height);
+  // The document has a picture once for each address.
+  const address = `data:image/png;base64,${picture.toString('base64')}`;
+  return {
+    background,
+    ink,
+    quiet: ink,
+    logo: { address, width: width * scale, height: height * scale },
   };
 }
 
 /** Makes a name smaller, down to a readable size, until it fits beside the value; a longer one is cut. */
-function fit(doc: PDFKit.PDFDocument, wanted: Line): Line {
+function fit(doc: PDFKit.PDFDocument, wanted: Line, room: number): Line {
   let { text, size } = wanted;
-  const isTooWide = () => widthOf(doc, { ...wanted, text, size }) > NAME_WIDTH;
+  const isTooWide = () => widthOf(doc, { ...wanted, text, size }) > room;
   while (isTooWide() && size > 7) size -= 0.5;
   if (!isTooWide()) return { ...wanted, text, size };
   const letters = [...new Intl.Segmenter().segment(text)].map(({ segment }) => segment);
@@ -149,7 +183,7 @@ function drawMargins(
   batch: Batch,
   cards: Voucher[],
   page: number,
-  { count, printedAt, language }: SheetOptions,
+  { count, printedAt, language }: Drawn,
 ): void {
   const words = WORDS[language];
   const pages = Math.max(Math.ceil(count / CARDS), page);

@@ -22,6 +22,7 @@ const ALLOWED = new Set([
 const DECIDED: Readonly<Record<string, string>> = {
   'dejavu-fonts-ttf': 'the license of the fonts permits their use in documents; its package names no SPDX id',
   argparse: 'PSF-2.0, permissive; for the command of markdown-it, which is not used',
+  '@resvg/resvg-wasm': 'MPL-2.0, unchanged, as a package of its own',
   'axe-core': 'MPL-2.0, used to test only, unchanged',
   lightningcss: 'MPL-2.0, used to build only, unchanged',
   'png-js': 'MIT, by its file LICENSE; its package names no SPDX id',

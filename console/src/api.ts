@@ -159,3 +159,10 @@ function parse(text: string): unknown {
     return undefined;
   }
 }
+
+/** Returns a file as a request takes it. Byte by byte, since a call may not have as many arguments. */
+export function toBase64(bytes: Uint8Array): string {
+  let text = '';
+  for (const byte of bytes) text += String.fromCharCode(byte);
+  return btoa(text);
+}

@@ -14,8 +14,8 @@ export type Field = {
   readonly format: string;
   /** The greatest length of a text. */
   readonly maxLength: number;
-  /** Whether the value is the content of a file. */
-  readonly isFile: boolean;
+  /** How the file is read whose content is the value; undefined: the value itself is typed. */
+  readonly file: string | undefined;
   /** The option of the command line without dashes; null for an argument, and for a field of no command. */
   readonly option: string | null;
   readonly isArgument: boolean;
@@ -206,7 +206,7 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     example: String(schema.examples?.[0] ?? ''),
     format: schema['x-format'] ?? '',
     maxLength: schema.maxLength ?? 0,
-    isFile: schema.file !== undefined,
+    file: schema.file,
     option: schema['x-option'] ?? null,
     isArgument: schema['x-argument'] !== undefined,
   };

@@ -48,6 +48,7 @@ export const STATES: Readonly<Record<string, readonly Part[]>> = {
     { table: 'voucher_vat', ...OF_PRODUCT },
     { table: 'book_breakage_rates', ...OF_PRODUCT },
   ],
+  design: [{ table: 'card_designs', key: 't.name', type: 'text' }],
   rule: [{ table: 'dormancy_rules', key: 't.name', type: 'text' }],
   books: [
     {

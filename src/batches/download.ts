@@ -7,11 +7,12 @@ import { alone, type Caller, changing, NO_COMMAND, reading } from '../operation.
 import { Page } from '../page.ts';
 import { MANAGE } from '../principal.ts';
 import { invalid } from '../problem.ts';
+import { CardLanguage } from '../products/designs.ts';
 import { FileSchema, Nullable, Text, TransactionId, Word } from '../schema.ts';
 import type { Batch } from './batch.ts';
 import { batches } from './batches.ts';
 import { ExportSchema, exportBatch, requireExportable, type Write } from './export.ts';
-import { counted, Language, requirePrintable } from './order-sheets.ts';
+import { counted, requirePrintable } from './order-sheets.ts';
 import { describeCards, drawSheets, exportedPieces } from './sheets.ts';
 
 /** A merchant's people download the codes of their own batches (docs/how-to/print.md, "From the portal"). */
@@ -29,7 +30,7 @@ export const download = changing({
   input: {
     transactionId: TransactionId,
     format: Word(['csv', 'pdf'] as const, { description: '`csv`: a table; `pdf`: sheets of cards.' }),
-    language: Type.Optional(Language),
+    language: Type.Optional(CardLanguage),
     passphrase: Type.Optional(
       Type.String({
         pattern: '^[!-~]{12,100}$',
@@ -47,7 +48,7 @@ export const download = changing({
   risk: 'step-up',
   audit: 'batch.export',
   effect: 'outside',
-  async run(caller, { transactionId, format, language = 'en', passphrase, again = false }) {
+  async run(caller, { transactionId, format, language, passphrase, again = false }) {
     const { service, actor } = caller;
     if (again && actor.reason === null) throw invalid('reason', 'required', 'is required with again');
     if (passphrase !== undefined && format !== 'pdf')

@@ -10,6 +10,7 @@ import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../op
 import { Page } from '../page.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
+import { CARD_LANGUAGES, CardLanguage } from '../products/designs.ts';
 import {
   Count,
   FileSchema,
@@ -33,7 +34,7 @@ import {
   requireExportable,
   type Write,
 } from './export.ts';
-import { CARD_LANGUAGES, describeCards, drawSheets, passphraseOf } from './sheets.ts';
+import { describeCards, drawSheets, passphraseOf } from './sheets.ts';
 
 /**
  * Sheets of cards, ordered from a browser: those of a batch, or the one card that replaced another. The file
@@ -54,11 +55,6 @@ const AT_ONCE_MAX = 2;
 
 type Language = (typeof CARD_LANGUAGES)[number];
 
-export const Language = Word(CARD_LANGUAGES, {
-  'x-labels': { en: 'English', de: 'German' },
-  description: 'The language of the cards. Without it, English.',
-});
-
 const SheetsSchema = Type.Object({
   id: Id('sheets'),
   orderedBy: Text,
@@ -76,7 +72,7 @@ const order = changing({
     'The person who ordered them downloads the PDF within 24 hours. It opens only with the passphrase.',
   path: '/batches/:transactionId/sheets',
   command: { none: '`scrip batch export` writes the file on the machine.' },
-  input: { transactionId: TransactionId, language: Type.Optional(Language) },
+  input: { transactionId: TransactionId, language: Type.Optional(CardLanguage) },
   output: Type.Object({ id: Id('sheets'), vouchers: Count, expiresAt: Time, passphrase: Secret }),
   roles: MANAGE,
   approval: twoPeople({ why: 'Codes and PINs are money.' }),
@@ -91,10 +87,10 @@ const order = changing({
     },
   },
   status: 201,
-  async run(caller, { transactionId, language = 'en' }) {
+  async run(caller, { transactionId, language }) {
     const batch = await requirePrintable(caller, transactionId);
     const { balance, open: vouchers } = batch;
-    const order = { batch, card: null, subject: `batch ${transactionId}`, language };
+    const order = { batch, product: batch.product, card: null, subject: `batch ${transactionId}`, language };
     return { ...(await insertOrder(caller, order, balance, { vouchers })), vouchers };
   },
 });
@@ -112,16 +108,17 @@ export async function requirePrintable({ service }: Caller, transactionId: strin
 
 type Order = {
   readonly batch: Batch;
+  readonly product: string;
   readonly card: { readonly replaced: bigint; readonly exportsBefore: number } | null;
   /** The subject in the audit. */
   readonly subject: string;
-  readonly language: Language;
+  readonly language: Language | undefined;
 };
 
 /** Stores an order of the caller, with an entry in the audit. @throws Problem `forbidden` for a machine */
 async function insertOrder(
   caller: Caller,
-  { batch, card, subject, language }: Order,
+  { batch, product, card, subject, language: asked }: Order,
   minor: bigint,
   facts: object,
 ) {
@@ -132,6 +129,7 @@ async function insertOrder(
   const [salt, now] = [randomBytes(16), service.clock()];
   const expiresAt = new Date(now.getTime() + VALID_MS);
   const { name, reason } = actor;
+  const language = asked ?? (await describeCards(service, batch, product)).design?.language ?? 'en';
   const id = await service.db.transaction(async (tx) => {
     const [row] = await tx.query<{ id: string }>(sql`
 insert into batch_sheets
@@ -158,7 +156,7 @@ const orderCard = changing({
   command: { none: '`scrip voucher export` writes the file on the machine.' },
   input: {
     serialNumber: SerialNumber,
-    language: Type.Optional(Language),
+    language: Type.Optional(CardLanguage),
     again: Type.Optional(Type.Boolean({ description: 'Order it although it was exported before.' })),
   },
   output: Type.Object({ id: Id('sheets'), serialNumber: SerialNumber, expiresAt: Time, passphrase: Secret }),
@@ -175,10 +173,10 @@ const orderCard = changing({
   },
   audit: 'sheets.order',
   status: 201,
-  async run(caller, { serialNumber: text, language = 'en', again = false }) {
+  async run(caller, { serialNumber: text, language, again = false }) {
     const { service } = caller;
     const replaced = BigInt(text);
-    const { serialNumber, batch, balance, state } = await findReplacement(service, replaced);
+    const { serialNumber, batch, product, balance, state } = await findReplacement(service, replaced);
     if (state === 'CANCELED') throw new Problem('conflict', `voucher ${serialNumber} is canceled`);
     const exportsBefore = await countReplacementExports(service.db, batch, serialNumber);
     if (exportsBefore > 0 && !again)
@@ -188,7 +186,7 @@ const orderCard = changing({
       );
     if (again && caller.actor.reason === null) throw invalid('reason', 'required', 'is required with again');
     const card = { replaced, exportsBefore };
-    const order = { batch, card, subject: `voucher ${serialNumber}`, language };
+    const order = { batch, product, card, subject: `voucher ${serialNumber}`, language };
     const made = await insertOrder(caller, order, balance, { replaced, exportsBefore });
     return { ...made, serialNumber: String(serialNumber) };
   },

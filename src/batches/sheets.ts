@@ -6,14 +6,12 @@ import type * as print from '@scrip/print';
 import type { Service } from '../context.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { findMerchant } from '../merchants/merchants.ts';
+import { findDesign } from '../products/designs.ts';
 import { findProduct } from '../products/products.ts';
 import type { Batch } from './batch.ts';
 import type { Write } from './export.ts';
 
 /** Prepares vouchers for the printer. */
-
-/** The languages of cards. */
-export const CARD_LANGUAGES = ['en', 'de'] as const satisfies readonly print.Language[];
 
 /** Returns the data that all cards of a batch share. */
 export async function describeCards(
@@ -34,6 +32,7 @@ export async function describeCards(
     transactionId: batch.transactionId,
     needsActivation: product?.activation === 'on-activation',
     gtin: product?.gtin ?? null,
+    design: (product?.design && (await findDesign(db, product.design))) || null,
   };
 }
 
@@ -48,7 +47,7 @@ export type SheetWanted = {
   readonly options: {
     readonly count: number;
     readonly printedAt: Date;
-    readonly language: print.Language;
+    readonly language?: print.Language | undefined;
     readonly passphrase?: string | undefined;
   };
 };
@@ -77,14 +76,14 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
 
 /**
  * Draws vouchers as sheets, piece by piece.
- * @param design.language of what the cards say
+ * @param design.language of what the cards say, if not that of their design
  * @param design.passphrase that opens the document; without it, the document is not sealed
  * @param exporting exports the vouchers, and records it
  */
 export function drawSheets(
   { clock }: Service,
   described: print.Batch,
-  design: { readonly language: print.Language; readonly passphrase?: string | undefined },
+  design: { readonly language?: print.Language | undefined; readonly passphrase?: string | undefined },
   exporting: Exporting,
 ): AsyncGenerator<Buffer> {
   return exportedPieces(exporting, (vouchers, count) =>

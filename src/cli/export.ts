@@ -2,7 +2,8 @@ import { pipeline } from 'node:stream/promises';
 import type * as print from '@scrip/print';
 import type { Command } from 'commander';
 import { exportBatch, exportReplacement, findReplacement, requireExportable } from '../batches/export.ts';
-import { CARD_LANGUAGES, describeCards } from '../batches/sheets.ts';
+import { describeCards } from '../batches/sheets.ts';
+import { CARD_LANGUAGES } from '../products/designs.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';
 import {
@@ -33,7 +34,10 @@ function asExport(command: Command): Command {
       '--font <file>',
       'pdf: a TrueType or OpenType font for names with letters that the built-in fonts lack',
     )
-    .option('--language <language>', 'pdf: the language of the cards, en or de (default: en)');
+    .option(
+      '--language <language>',
+      'pdf: the language of the cards, en or de (default: that of their design, or en)',
+    );
 }
 
 /** Adds `export` to the commands for batches. */
@@ -113,7 +117,8 @@ function designOf({ format: typed, font, language }: Design) {
   const format = oneOf(typed, '--format', ['csv', 'pdf'] as const);
   if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
   if (language !== undefined && format !== 'pdf') wrongUsage('--language needs --format pdf');
-  return { format, language: oneOf(language ?? 'en', '--language', CARD_LANGUAGES), font };
+  const chosen = language === undefined ? undefined : oneOf(language, '--language', CARD_LANGUAGES);
+  return { format, language: chosen, font };
 }
 
 type Writer = (vouchers: AsyncIterable<print.Voucher[]>, count: number) => AsyncIterable<string | Buffer>;

@@ -60,6 +60,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'products, the terms on which vouchers are generated',
     async () => (await import('../products/products.ts')).PRODUCTS,
   ),
+  design: derived(
+    'design',
+    'designs, the look of printed cards',
+    async () => (await import('../products/designs.ts')).DESIGNS,
+  ),
   batch: derived(
     'batch',
     'batches of vouchers',

@@ -18,6 +18,7 @@ import { INVITATIONS } from '../people/invite.ts';
 import { PERSONS } from '../people/persons.ts';
 import { TOKENS } from '../people/tokens.ts';
 import { USERS } from '../people/users.ts';
+import { DESIGNS } from '../products/designs.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { REDEMPTIONS } from '../redemptions/correct.ts';
 import { KEYRING } from '../rotation/rotate.ts';
@@ -44,6 +45,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...FLOAT_MONEY,
   ...VOUCHER_MONEY,
   ...PRODUCTS,
+  ...DESIGNS,
   ...BATCHES,
   ...SHEETS,
   ...VOUCHERS,

@@ -27,6 +27,8 @@ import {
   Word,
 } from '../schema.ts';
 
+import { DesignName, requireDesign } from './designs.ts';
+
 /** Products: the terms under which merchants generate vouchers. A batch keeps the terms of its order. */
 
 /** The product that always exists. */
@@ -102,8 +104,10 @@ const GTIN = Titled(
   }),
 );
 
+const DESIGN = Nullable(DesignName, { description: 'The design of its cards; null: black on white.' });
+
 const CHANGES = Type.Partial(
-  Type.Object({ name: Name, ...TERMS, ...VALUES, cashOutBelow: CASH_OUT_BELOW, gtin: GTIN }),
+  Type.Object({ name: Name, ...TERMS, ...VALUES, cashOutBelow: CASH_OUT_BELOW, gtin: GTIN, design: DESIGN }),
 ).properties;
 
 const ProductSchema = Type.Object(
@@ -119,6 +123,7 @@ const ProductSchema = Type.Object(
     maxValue: Money(),
     cashOutBelow: Titled('Cash-out at tills below', Nullable(Money())),
     gtin: Titled('GTIN', NullableText),
+    design: NullableText,
     merchantId: Nullable(MerchantId),
   },
   { title: 'Product' },
@@ -158,6 +163,7 @@ export function productDefaults(currency: string, decimals: number) {
     validity: null,
     cashOutBelow: null,
     gtin: null,
+    design: null,
     merchantId: null,
   } as const;
 }
@@ -327,6 +333,7 @@ const create = changing({
       if (!merchant) throw notFound(`merchant ${merchantId}`);
     }
     checkValues(wanted);
+    await requireDesign(db, wanted.design);
     const product = await createProduct(caller, wanted);
     if (!product) throw new Problem('exists', `the product ${wanted.code} exists already`);
     return product;
@@ -367,6 +374,7 @@ const set = changing({
     const wanted = inMinor(given, currency);
     if (Object.keys(wanted).length === 0)
       throw invalid('name', 'required', 'or another field is required: there is nothing to change');
+    await requireDesign(caller.service.db, wanted.design);
     return change(caller, code, { action: 'product.set', wanted, shown: termsOf });
   },
 });

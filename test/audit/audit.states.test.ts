@@ -15,6 +15,7 @@ import { EVER, statementOf } from '../../src/ledger/reconcile.scope.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { setLow, topUp } from '../../src/merchants/floats.ts';
 import { merchants } from '../../src/merchants/merchants.ts';
+import { designs } from '../../src/products/designs.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { pay } from '../../src/settlement/pay.ts';
@@ -45,6 +46,7 @@ before(async () => {
   const shop = await ledger.merchant();
   const { id } = shop.merchant;
   await product(operator, 'GIFT', 'unclaimed');
+  await designs.set.run(operator, { name: 'spring', background: '#003366' });
   await setBooks(operator, { graceMinutes: 20 });
   await setGlAccount(operator, { kind: 'FEES', number: '4400' });
   await setDormancyRule(operator, { name: 'state', from: '2030-01-01', basis: 'issue', months: 36 });
@@ -139,6 +141,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   'the first product': "update products set expiry_policy = 'unclaimed' where code = 'DEFAULT'",
   'a product that nobody made': `insert into products (code, name, currency, decimals, min_value_minor,
     max_value_minor) values ('NEW', 'New', 'USD', 2, 1, 2)`,
+  card_designs: "update card_designs set logo = '\\x00'",
   voucher_vat: 'update voucher_vat set rate_ppm = rate_ppm + 1',
   'VAT that was removed': 'delete from voucher_vat',
   book_breakage_rates: 'update book_breakage_rates set rate_ppm = rate_ppm + 1',

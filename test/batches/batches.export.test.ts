@@ -182,6 +182,71 @@ describe('a batch as a sheet', () => {
   });
 });
 
+describe('a design of cards', () => {
+  const SVG =
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 90 30"><path d="M0 0h90v30z" fill="gold"/></svg>';
+  const drawn = async (name: string, text: string | Buffer) => {
+    await writeFile(join(folder, name), text);
+    return join(folder, name);
+  };
+
+  test('is set by the operator, and drawn on the cards of a product', async () => {
+    const logo = await drawn('logo.svg', SVG);
+    const look = ['--background', '#003366', '--color', '#ffffff', '--language', 'de', '--logo', logo];
+    const made = await operator.json`design set spring --title ${'С днём рождения'} ${look}`;
+    assert.deepEqual(made, {
+      name: 'spring',
+      title: 'С днём рождения',
+      subtitle: null,
+      language: 'de',
+      background: '#003366',
+      color: '#ffffff',
+      hasLogo: true,
+    });
+    assert.deepEqual(await operator.json`design list`, [made]);
+    await operator.fails(/design/, ...typed`product create --code NICE --name Nice --design missing`);
+    await operator.run`product create --code NICE --name Nice --currency USD --design spring`;
+    const context = await merchant('Designed');
+    const args = ['--merchant', String(context.merchant.id), '--quantity', '11', '--value', '25', '--wait'];
+    const batch = await operator.json`batch generate ${args} --product NICE --reference nice`;
+    const file = join(folder, 'nice.pdf');
+    await operator.run`batch export ${batch.transactionId} --format pdf --out ${file}`;
+    const bytes = await readFile(file);
+    const pages = await readSheet(bytes);
+    const text = pages[0]?.text ?? '';
+    for (const each of ['С днём рождения', 'Nice', 'GÜLTIG BIS', '25,00'])
+      assert.ok(text.includes(each), each);
+    assert.ok(!text.includes('Designed'));
+    assert.deepEqual(
+      pages.map(({ qr }) => qr.length),
+      [10, 1],
+    );
+    // The logo and its transparency, once for all cards.
+    assert.equal(bytes.toString('latin1').split('/Subtype /Image').length - 1, 2);
+  });
+
+  test('refuses a logo that is broken, or more than shapes, and a text without letters', async () => {
+    const inside = (element: string) => SVG.replace('<path', `${element}<path`);
+    for (const [expected, text] of [
+      [/has <script>/, inside('<script>alert(1)</script>')],
+      [/has <image>/, inside('<image href="http://127.0.0.1/"/>')],
+      [/has <use>/, inside('<use href="#a"/>')],
+      [/document type/, `<!DOCTYPE svg [<!ENTITY a "b">]>${SVG}`],
+      [/cannot be read/, SVG.slice(0, 80)],
+      [
+        /cannot be read/,
+        Buffer.from(`89504e470d0a1a0a0000000d494844520000000900000009${'00'.repeat(40)}`, 'hex'),
+      ],
+      [/neither a PNG nor an SVG/, 'GIF89a'],
+      [/more than 256 kB/, SVG.padEnd(262_145)],
+    ] as const)
+      await operator.fails(expected, ...typed`design set bad --logo ${await drawn('bad', text)}`);
+    await operator.fails(/letters that the font/, ...typed`design set bad --title ${'東京'}`);
+    await operator.fails(/background/, ...typed`design set bad --background red`);
+    assert.ok(!JSON.stringify(await operator.json`design list`).includes('bad'));
+  });
+});
+
 describe('the file of an export', () => {
   test('is complete, readable by its owner only, and replaced only with --force', async () => {
     const { batch } = await make(await merchant('Files'), 'files', 2);

@@ -20,7 +20,7 @@ const ALLOWED = {
     `^(${ABOUT}|bin/scrip\\.cjs|src/[\\w./-]+\\.(js|txt)|sql/[\\w./-]+\\.sql|console/dist/.+|docs/(reference|site/dist)/.+)$`,
   ),
   embedded: new RegExp(`^(${ABOUT}|[a-z0-9-]+\\.js)$`),
-  print: new RegExp(`^(${ABOUT}|[a-z0-9-]+\\.js)$`),
+  print: new RegExp(`^(${ABOUT}|[a-z0-9-]+(\\.thread)?\\.js)$`),
 };
 
 test('every dependency has a license that Scrip may be shipped with', async () => {

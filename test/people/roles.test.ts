@@ -59,6 +59,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   books: ['SELECT'],
   bucket_positions: ['SELECT'],
   buckets: ['SELECT'],
+  card_designs: ['INSERT', 'SELECT', 'UPDATE'],
   claims: ['SELECT'],
   daily_limits: ['DELETE', 'INSERT', 'SELECT'],
   decline_counts: ['INSERT', 'SELECT', 'UPDATE'],

@@ -104,6 +104,7 @@ export const actions: Catalogue['actions'] = {
   'approval.approve': ['Freigeben', 'Die Änderung wird jetzt ausgeführt.'],
   'approval.reject': ['Ablehnen', 'Nichts ändert sich. Wer es vorgeschlagen hat, sieht den Grund.'],
   'approval.withdraw': ['Zurückziehen', 'Nichts ändert sich.'],
+  'design.set': ['Karten gestalten', 'Legt eine Gestaltung von Karten an oder ändert sie.'],
   'settings.set': ['Bearbeiten', 'Legt fest, was eine andere Person freigeben muss.'],
   'settings.limit': [
     'Ändern',
@@ -190,6 +191,13 @@ export const hints: Readonly<Record<string, string>> = {
   again: 'Nur wenn niemand die früher exportierte Karte hat. Mit Begründung.',
   'voucher.cash-out.amount': 'Leer: das ganze Guthaben.',
   'voucher.cash-out.merchantId': 'Wer bar ausgezahlt hat. Leer: Sie selbst.',
+  'design.set.name': 'Frei gewählt. Ein Produkt nennt die Gestaltung seiner Karten so.',
+  'design.set.title': 'Statt des Namens des Händlers.',
+  'design.set.subtitle': 'Statt des Namens des Produkts.',
+  'design.set.language': 'Die Sprache der Wörter auf der Karte.',
+  'design.set.background': 'Zum Beispiel #003366: hinter Logo, Namen und Wert.',
+  'design.set.color': 'Zum Beispiel #ffffff.',
+  'design.set.logo': 'Ein PNG, oder ein SVG nur aus Formen, bis 256 kB.',
   'settlement.draft.lastDay': 'Leer: der letzte vollständige Zeitraum.',
   'settlement.file.accounts':
     'Eine CSV-Datei mit den Spalten merchantId, name, iban, bic. Sie wird nicht gespeichert.',

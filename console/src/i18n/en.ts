@@ -255,6 +255,7 @@ export const en = {
     effect: (total: string, changes: string, declined: string) =>
       `Of ${total} ${total === '1' ? 'voucher' : 'vouchers'}, ${changes} will change and ${declined} will be declined.`,
   },
+  cards: { designs: 'Designs of cards' },
   job: {
     label: 'Progress',
     file: 'Download the result of every row (CSV)',

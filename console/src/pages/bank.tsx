@@ -2,7 +2,7 @@ import { Alert, Button, FileInput, Group, Select, Stack, Text } from '@mantine/c
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Answer } from '../answers.ts';
-import { type Fault, send } from '../api.ts';
+import { type Fault, send, toBase64 } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useFilters } from '../ui/address.ts';
@@ -242,11 +242,4 @@ function Preview({ of: { ok, currency, entries, errors, notes } }: { of: Importe
       )}
     </>
   );
-}
-
-/** Byte by byte, since a large file has more bytes than a call may have arguments. */
-function toBase64(bytes: Uint8Array): string {
-  let text = '';
-  for (const byte of bytes) text += String.fromCharCode(byte);
-  return btoa(text);
 }

@@ -1,13 +1,47 @@
 import type { Answer } from '../answers.ts';
+import { useTexts } from '../i18n/index.tsx';
+import { Actions } from '../ui/actions.tsx';
 import { useParam } from '../ui/address.ts';
 import { useFormat } from '../ui/format.ts';
+import { useItems } from '../ui/items.ts';
+import { type Item, Rows } from '../ui/list.tsx';
 import { ListPage, PageHead } from '../ui/page.tsx';
 import { Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields } from '../ui/value.tsx';
 
 export function Screen() {
-  return <ListPage name="products" create="product.create" of="product.list" />;
+  return (
+    <>
+      <ListPage name="products" create="product.create" of="product.list">
+        <Actions acts={[{ name: 'design.set' }]} />
+      </ListPage>
+      <Designs />
+    </>
+  );
+}
+
+/** The designs of cards, if there are some. */
+function Designs() {
+  const { designs } = useTexts().cards;
+  const items = useItems<Item>('/designs') ?? [];
+  if (items.length === 0) return null;
+  const change = (current: Item) => (
+    <Actions
+      of={String(current['name'])}
+      acts={[{ name: 'design.set', given: { name: current['name'] }, current }]}
+    />
+  );
+  return (
+    <Panel title={designs}>
+      <Rows
+        items={items}
+        columns={['name', 'title', 'subtitle', 'language', 'background', 'color', 'hasLogo']}
+        narrow={['name', 'title']}
+        actions={change}
+      />
+    </Panel>
+  );
 }
 
 type Product = Answer<'product.show'>;

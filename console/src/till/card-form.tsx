@@ -22,8 +22,8 @@ type AnyProps =
   | (Props<Given> & { readonly takesSerial: boolean });
 
 /**
- * A card: typed, pasted, or scanned by a scanner that types. One bar code of a card has the code, and its QR code
- * also the PIN. A card that has to be activated has another one, of its serial number.
+ * A card: typed, pasted, or scanned by a scanner that types. One bar code of a card has the code, and its QR
+ * code also the PIN. A card that has to be activated has another one, of its serial number.
  */
 export function CardForm({ button, isPending, takesSerial = false, onCard, children }: AnyProps) {
   const texts = useTillTexts();

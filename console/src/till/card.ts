@@ -10,7 +10,7 @@ const CODE = 12;
 const PIN = 4;
 /** The number of a chocolate bar has 8 digits, or 12 and more. */
 const SERIAL = 11;
-/** A GTIN and a serial number, as a bar code of GS1 has them. A scanner may write in front of it what it has read. */
+/** A GTIN and a serial number, as a bar code of GS1 has them. Some scanners write its kind in front of it. */
 const GS1 = /^(?:\]e0)?01([0-9]{14})21([1-9][0-9]{0,14})$/;
 
 /**

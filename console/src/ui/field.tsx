@@ -1,6 +1,6 @@
 import { Checkbox, FileInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
-import type { Fault } from '../api.ts';
+import { type Fault, toBase64 } from '../api.ts';
 import type { Field } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { decode } from './csv.ts';
@@ -70,7 +70,16 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
   if (type === 'number' || type === 'integer')
     return <NumberText {...shared} isWhole={type === 'integer'} value={value} onChange={onChange} />;
   // A list that a command reads from a file is typed here.
-  if (field.isFile && type !== 'array') return <TextFile {...shared} value={value} onChange={onChange} />;
+  if (field.file === 'base64')
+    return (
+      <FileInput
+        {...shared}
+        onChange={async (chosen) =>
+          onChange(chosen ? toBase64(new Uint8Array(await chosen.arrayBuffer())) : undefined)
+        }
+      />
+    );
+  if (field.file && type !== 'array') return <TextFile {...shared} value={value} onChange={onChange} />;
   if (type === 'array' || field.maxLength >= LONG)
     return <Lines {...shared} isList={type === 'array'} value={value} onChange={onChange} />;
   return (

@@ -1,0 +1,175 @@
+import type * as print from '@scrip/print';
+import Type, { type Static } from 'typebox';
+import { audit } from '../audit/audit.ts';
+import type { Queries } from '../db/pool.ts';
+import { insertInto, sql } from '../db/sql.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
+import { invalid, notFound } from '../problem.ts';
+import { Line, Nullable, Positional, Titled, Word } from '../schema.ts';
+
+/** Designs: how the printed cards of products look (docs/how-to/print.md, "A design of your own"). */
+
+/** The languages of cards. */
+export const CARD_LANGUAGES = ['en', 'de'] as const satisfies readonly print.Language[];
+
+export const CardLanguage = Word(CARD_LANGUAGES, {
+  'x-labels': { en: 'English', de: 'German' },
+  description: 'The language of the cards. Without it, that of their design, or English.',
+});
+
+export const DesignName = Type.String({
+  pattern: '^[A-Za-z0-9_.-]{1,50}$',
+  description: 'The name of a design.',
+  examples: ['spring'],
+});
+
+/** A logo of 256 kB, in base64. */
+const LOGO_TEXT_MAX = 350_000;
+const BODY_MAX_BYTES = 400_000;
+const LISTED_MAX = 1_000;
+
+const Color = (description: string, example: string) =>
+  Type.String({ pattern: '^#[0-9a-f]{6}$', description, examples: [example] });
+
+const TEXTS = {
+  title: Nullable(Line(60, 'In place of the name of the merchant.', 'Happy birthday')),
+  subtitle: Nullable(Line(80, 'In place of the name of the product.', 'Gift card')),
+};
+const LOOK = {
+  language: Word(CARD_LANGUAGES, {
+    'x-labels': { en: 'English', de: 'German' },
+    description: 'The language of the words on the card.',
+  }),
+  background: Titled('Background', Color('The color behind the logo, the names and the value.', '#003366')),
+  color: Titled('Text color', Color('The color of the names and the value.', '#ffffff')),
+};
+const DEFAULTS = {
+  title: null,
+  subtitle: null,
+  language: 'en',
+  background: '#ffffff',
+  color: '#000000',
+} as const;
+
+const DesignSchema = Type.Object({
+  name: DesignName,
+  ...TEXTS,
+  ...LOOK,
+  hasLogo: Type.Boolean(),
+});
+type Design = Static<typeof DesignSchema>;
+
+const SHOWN = sql`name, title, subtitle, language, background, color, logo is not null as "hasLogo"`;
+
+/** Returns the design of cards, as they are drawn. */
+export async function findDesign(db: Queries, name: string): Promise<print.Design | undefined> {
+  const [design] = await db.query<print.Design>(sql`
+select title, subtitle, language, background, color, logo from card_designs where name = ${name}`);
+  return design;
+}
+
+/** @throws Problem if there is no such design */
+export async function requireDesign(db: Queries, name: string | null | undefined): Promise<void> {
+  if (typeof name === 'string' && !(await findDesign(db, name))) throw notFound(`design ${name}`);
+}
+
+/** Returns the picture of a logo. @throws Problem for a file that is no logo */
+async function pictureOf(file: string): Promise<Buffer> {
+  const { readLogo, LogoError } = await import('@scrip/print');
+  try {
+    return await readLogo(Buffer.from(file, 'base64'));
+  } catch (error) {
+    if (error instanceof LogoError) throw invalid('logo', 'logo', error.message);
+    throw error;
+  }
+}
+
+/** @throws Problem for a text that the fonts of cards have no letters for */
+async function checkTexts(texts: Readonly<Record<string, unknown>>): Promise<void> {
+  const { isPrintable } = await import('@scrip/print');
+  for (const field of Object.keys(TEXTS)) {
+    const text = texts[field];
+    if (typeof text === 'string' && !isPrintable(text))
+      throw invalid(field, 'letters', 'has letters that the font of the cards lacks, or mixes directions');
+  }
+}
+
+const set = changing({
+  name: 'design.set',
+  title: 'Set a design',
+  summary: 'Make a design of cards, or change it; what is left out stays as it is',
+  description:
+    'Products take it by its name (`product.set`). It is drawn when sheets are made, so a change shows on the ' +
+    'next sheets.',
+  path: '/designs',
+  input: {
+    name: Positional(DesignName),
+    ...Type.Partial(Type.Object({ ...TEXTS, ...LOOK })).properties,
+    logo: Type.Optional(
+      Nullable(
+        Type.String({
+          minLength: 1,
+          maxLength: LOGO_TEXT_MAX,
+          pattern: '^[A-Za-z0-9+/]+={0,2}$',
+          description:
+            'A PNG, or an SVG of shapes only, of up to 256 kB, in base64. It is stored as a picture; null removes it.',
+          examples: ['iVBORw0KGgo='],
+          file: 'base64',
+        }),
+      ),
+    ),
+  },
+  output: DesignSchema,
+  roles: MANAGE,
+  approval: alone('It moves no money: it says how cards look.'),
+  bodyMaxBytes: BODY_MAX_BYTES,
+  async run(caller, { name, logo, ...given }) {
+    const { db } = caller.service;
+    await checkTexts(given);
+    const picture = typeof logo === 'string' ? await pictureOf(logo) : logo;
+    return db.transaction(async (tx) => {
+      const [before] = await tx.query<Design>(
+        sql`select ${SHOWN} from card_designs where name = ${name} for update`,
+      );
+      const look = { ...(before ?? DEFAULTS), ...given };
+      const { title, subtitle, language, background, color } = look;
+      await tx.query(sql`
+${insertInto('card_designs', { name, title, subtitle, language, background, color })}
+on conflict (name) do update set title = excluded.title, subtitle = excluded.subtitle,
+  language = excluded.language, background = excluded.background, color = excluded.color`);
+      if (picture !== undefined)
+        await tx.query(sql`update card_designs set logo = ${picture} where name = ${name}`);
+      const [after] = (await tx.query<Design>(
+        sql`select ${SHOWN} from card_designs where name = ${name}`,
+      )) as [Design];
+      await audit(tx, caller, {
+        action: 'design.set',
+        subject: `design ${name}`,
+        ...(before && { before }),
+        after: { ...after, ...(picture !== undefined && { logo: picture === null ? 'removed' : 'new' }) },
+      });
+      return after;
+    });
+  },
+});
+
+const list = reading({
+  name: 'design.list',
+  summary: 'List the designs of cards',
+  path: '/designs',
+  input: {},
+  output: Page(DesignSchema),
+  columns: ['name', 'title', 'subtitle', 'background', 'color', 'hasLogo'],
+  roles: SEE_VOUCHERS,
+  async run({ service }) {
+    const items = await service.readDb.query<Design>(sql`
+select ${SHOWN} from card_designs order by name limit ${LISTED_MAX}`);
+    return { items, nextCursor: null };
+  },
+});
+
+export const designs = { set, list };
+
+export const DESIGNS = tableOf(set, list);
