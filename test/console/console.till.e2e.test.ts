@@ -97,9 +97,16 @@ async function sellsByKeyboard(t: TestContext, stage: AtTill): Promise<void> {
   const texts = await kept(page);
   assert.ok(texts.includes(masked));
   assert.doesNotMatch(texts, new RegExp(`${sold.code}|"${sold.pin}"`));
-  await page.getByRole('button', { name: 'Correct', exact: true }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByLabel('Amount').fill('2');
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  await dialog.getByLabel('Amount').fill('0.5');
+  await dialog.getByRole('button', { name: 'Refund' }).click();
+  await shows(page, 'Remaining balance: USD 14.40');
+  await page.getByRole('article').getByText('Refund', { exact: true }).waitFor();
+  await sells(page, card, '0.5');
+  await shows(page, 'Remaining balance: USD 13.90');
+  await page.getByRole('button', { name: 'Correct', exact: true }).click();
+  await dialog.getByLabel('Amount').fill('1.5');
   await dialog.getByRole('button', { name: 'Correct' }).click();
   await shows(page, 'Remaining balance: USD 12.90');
   // The browser notes the refusal.

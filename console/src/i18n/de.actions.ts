@@ -164,6 +164,7 @@ export const actions: Catalogue['actions'] = {
     'Einlösung berichtigen',
     'Berichtigt den Betrag einer Einlösung, einmal. 0 storniert sie ganz.',
   ],
+  'till.refund': ['Erstatten', 'Gibt einen Teil der Einlösung auf den Gutschein zurück.'],
   'till.void': [
     'Aktivierung zurücknehmen',
     'Zieht den Gutschein ein; der Wert geht auf das Guthaben zurück.',
@@ -198,6 +199,7 @@ export const hints: Readonly<Record<string, string>> = {
   'design.set.background': 'Zum Beispiel #003366: hinter Logo, Namen und Wert.',
   'design.set.color': 'Zum Beispiel #ffffff.',
   'design.set.logo': 'Ein PNG, oder ein SVG nur aus Formen, bis 256 kB.',
+  'till.refund.amount': 'Was auf den Gutschein zurückgeht. Zusammen höchstens, was die Einlösung nahm.',
   'settlement.draft.lastDay': 'Leer: der letzte vollständige Zeitraum.',
   'settlement.file.accounts':
     'Eine CSV-Datei mit den Spalten merchantId, name, iban, bic. Sie wird nicht gespeichert.',

@@ -354,6 +354,7 @@ export const fields: Catalogue['fields'] = {
   previousSecretUntil: 'Altes Geheimnis gilt bis',
   productId: 'Produktnummer',
   redemption: 'Einlösung',
+  refundReference: 'Referenz der Erstattung',
   refunded: 'Erstattet',
   removedAt: 'Entfernt',
   replaced: 'Ersetzt',

@@ -25,8 +25,12 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
   const onDone = (answer: object) => onChanged(answer as Receipt);
   const given = { reference: transaction.reference ?? transaction.transactionId };
   const { refundStatus } = transaction;
+  // Whatever this receipt sends twice is one refund.
+  const [refundReference] = useState(() => `refund-${crypto.randomUUID()}`);
+  const isOpen = transaction.kind === 'REDEMPTION' && refundStatus === null;
   const acts: Acts = [
-    transaction.kind === 'REDEMPTION' && refundStatus === null && { name: 'till.correct', given, onDone },
+    isOpen && { name: 'till.correct', given, onDone },
+    isOpen && { name: 'till.refund', given: { ...given, refundReference }, onDone },
     transaction.kind === 'ACTIVATION' && { name: 'till.void', given, isDanger: true, onDone },
   ];
   return (
