@@ -4,7 +4,7 @@ import { Gauge, Registry } from 'prom-client';
 import { type Config, readConfig } from '../config.ts';
 import { serveMetrics } from '../http/metrics.ts';
 import { createLogger } from '../log.ts';
-import { printFields, printJson, STATUS, say, wrongUsage } from './output.ts';
+import { printFields, printJson, say, wrongUsage } from './output.ts';
 import { countOf, parseOrigin } from './parse.ts';
 import { listenForStop } from './processes.ts';
 import { STEPS, type Step, StepFailed, Till } from './till.ts';
@@ -40,7 +40,7 @@ async function run({ url, every, json }: Options): Promise<void> {
   const till = new Till(url, config, 'probe-');
   if (every !== undefined) return goOn(till, every * MS, config);
   const { failure, seconds } = await probe(till);
-  if (failure) process.exitCode = STATUS.failed;
+  if (failure) process.exitCode = 1;
   if (json) return printJson({ ok: !failure, failure: failure?.message ?? null, seconds });
   printFields(
     Object.fromEntries(Object.entries(seconds).map(([step, took]) => [step, `${took.toFixed(3)} s`])),
