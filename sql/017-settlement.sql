@@ -107,6 +107,8 @@ create table settlements (
   payable_minor bigint not null constraint settlements_payable_not_negative check (payable_minor >= 0),
   due_on date not null,
   closing_hash bytea not null, -- the hash of the last day's closing
+  -- of the Merkle tree of the rows on the settlement account, in the order of the books
+  root bytea not null constraint settlements_root check (length(root) = 32),
   made_by text not null,
   made_at timestamptz not null,
   year integer,

@@ -13,6 +13,26 @@ import { BankName } from './accounts.ts';
 
 export const EntryId = Id('entry');
 
+const OfSettlement = {
+  settlement: Nullable(Text, { description: 'The number of the settlement that it pays.' }),
+  root: Nullable(Text, {
+    title: 'Root of its rows',
+    description: 'The root of the rows of that settlement, as its proof shows it.',
+  }),
+};
+
+/** The columns of a settlement `s` that a movement pays. */
+const OF_SETTLEMENT = sql`
+  settlement_number(s.merchant_id, s.year, s.number) as settlement, encode(s.root, 'hex') as root`;
+
+/** Selects what an entry is matched with, with the settlement that it pays. @param entry its id */
+export const matchesOf = (entry: Sql): Sql => sql`
+select m.*, ${OF_SETTLEMENT}
+from bank_matches m
+left join settlement_payouts p on p.id = m.movement_id
+left join settlements s on s.id = p.settlement_id
+where m.entry_id = ${entry}`;
+
 const EntryFields = {
   id: EntryId,
   account: Text,
@@ -27,7 +47,12 @@ const EntryRow = Type.Object(EntryFields);
 const EntrySchema = Type.Object({
   ...EntryFields,
   movements: Type.Array(
-    Type.Object({ transactionId: TransactionId, kind: MovementWord, reference: NullableText }),
+    Type.Object({
+      transactionId: TransactionId,
+      kind: MovementWord,
+      reference: NullableText,
+      ...OfSettlement,
+    }),
   ),
 });
 
@@ -74,9 +99,10 @@ export const bankEntries = listing({
         sql`${isOpen} ${ofAccount} ${earlier} order by e.id desc limit ${count}`,
         sql`, coalesce((
     select json_agg(
-      json_build_object('transactionId', m.movement_id, 'kind', m.kind, 'reference', m.reference)
+      json_build_object('transactionId', m.movement_id, 'kind', m.kind, 'reference', m.reference,
+        'settlement', m.settlement, 'root', m.root)
       order by m.movement_id)
-    from bank_matches m where m.entry_id = e.id
+    from (${matchesOf(sql`e.id`)}) m
   ), '[]') as movements`,
       ),
     );
@@ -92,7 +118,7 @@ const MovementSchema = Type.Object({
   matched: Money(),
   reference: NullableText,
   bankReference: NullableText,
-  settlement: Nullable(Text, { description: 'The number of the settlement that it pays.' }),
+  ...OfSettlement,
 });
 
 /** A movement of the books. The amounts are in minor units, and the day is one of the books. */
@@ -136,7 +162,7 @@ select j.id as "transactionId", j.kind::text as kind, j.currency,
   case when j.debit_account = f.id then j.amount_minor else -j.amount_minor end as amount,
   coalesce((select sum(m.amount_minor) from bank_matches m where m.movement_id = j.id), 0)::bigint as matched,
   j.reference, p.bank_reference as "bankReference",
-  settlement_number(s.merchant_id, s.year, s.number) as settlement, j.occurred_at as "occurredAt"
+  ${OF_SETTLEMENT}, j.occurred_at as "occurredAt"
 from moved j
 join accounts f on f.merchant_id = 0 and f.kind = 'FUNDING' and f.id in (j.debit_account, j.credit_account)
 left join settlement_payouts p on p.id = j.id

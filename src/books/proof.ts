@@ -11,12 +11,18 @@ import { type Closing, listClosings, listSlices, type Slice, textOfClosing, text
 const FORMAT = 1;
 
 /** The rows that a proof shows. Of the others it contains only hashes. */
-type Shown = { readonly merchantId?: number | undefined; readonly transactionId?: string | undefined };
+type Shown = {
+  readonly merchantId?: number | undefined;
+  readonly transactionId?: string | undefined;
+  /** The rows on an account, and the beginnings of their slices: no other slice is read. */
+  readonly account?: { readonly number: string; readonly slices: ReadonlySet<number> };
+};
 
 /** The account of a float, a settlement, or the operator. */
 type Account = { readonly kind: string; readonly merchantId: number };
 
-type Line = Readonly<Record<string, string | number>>;
+/** A line of a proof. */
+export type Line = Readonly<Record<string, string | number>>;
 
 /** A leaf of a tree: the lines that show it, or its hash if the proof does not show it. */
 type Leaf = { readonly lines: Iterable<Line> | AsyncIterable<Line> } | { readonly hash: Buffer };
@@ -30,14 +36,16 @@ export async function* writeProof(
   days: readonly ClosedDay[],
   shown: Shown,
 ): AsyncGenerator<string> {
-  const isWhole = shown.merchantId === undefined && shown.transactionId === undefined;
+  const { merchantId, transactionId, account } = shown;
+  const isWhole = merchantId === undefined && transactionId === undefined && account === undefined;
+  const isRead = ({ startsAt }: Slice) => account?.slices.has(startsAt.getTime()) ?? true;
   const accounts = await readAccounts(db);
   const show = (text: string) => isWhole || isShown(text, shown, accounts);
   const named = new Set<string>();
   const [from, to] = [days[0]?.day ?? '', addDays(days.at(-1)?.day ?? '', 1)];
   yield write({ proof: FORMAT, from, to, shows: isWhole ? 'all' : 'some' });
   for (const day of days) {
-    for await (const line of withHidden(slicesOf(db, day, show, isWhole))) {
+    for await (const line of withHidden(slicesOf(db, day, { show, isRead, isWhole }))) {
       if (isWhole) yield* nameAccounts(line, accounts, named);
       yield write(line);
     }
@@ -49,7 +57,7 @@ export async function* writeProof(
 const write = (line: Line) => `${JSON.stringify(line)}\n`;
 
 /** Returns the lines of the leaves that are shown, and the hashes of the largest subtrees between them. */
-async function* withHidden(leaves: AsyncIterable<Leaf>): AsyncGenerator<Line> {
+export async function* withHidden(leaves: AsyncIterable<Leaf> | Iterable<Leaf>): AsyncGenerator<Line> {
   const hidden: Subtree[] = [];
   const takeHidden = () => hidden.splice(0).map(({ size, hash }) => ({ hidden: hash.toString('hex'), size }));
   let first = 0;
@@ -63,14 +71,24 @@ async function* withHidden(leaves: AsyncIterable<Leaf>): AsyncGenerator<Line> {
   yield* takeHidden();
 }
 
+/** Which rows are shown, which slices can have such rows, and whether all are shown. */
+type Selection = {
+  readonly show: (text: string) => boolean;
+  readonly isRead: (slice: Slice) => boolean;
+  readonly isWhole: boolean;
+};
+
 async function* slicesOf(
   db: Database,
   day: ClosedDay,
-  show: (text: string) => boolean,
-  isWhole: boolean,
+  { show, isRead, isWhole }: Selection,
 ): AsyncGenerator<Leaf> {
   for (const slice of await db.query<Slice>(listSlices(day))) {
     const text = textOfSlice(slice);
+    if (!isRead(slice)) {
+      yield { hash: leafHash(text) };
+      continue;
+    }
     const rows = withHidden(rowsOf(textsOf(db, day, slice), show));
     if (isWhole) yield { lines: after({ slice: text }, rows) };
     else {
@@ -109,8 +127,9 @@ function* nameAccounts(
 function isShown(text: string, shown: Shown, accounts: ReadonlyMap<string, Account>): boolean {
   const [id, , debit = '', credit = '', , , , , , merchant] = text.split('|', 10);
   const merchants = [merchant, ...[debit, credit].map((account) => accounts.get(account)?.merchantId)];
-  const { transactionId, merchantId } = shown;
+  const { transactionId, merchantId, account } = shown;
   return (
+    (account === undefined || account.number === debit || account.number === credit) &&
     (transactionId === undefined || id === transactionId) &&
     (merchantId === undefined || merchants.map(String).includes(String(merchantId)))
   );

@@ -80,7 +80,8 @@ export async function compareWith(service: Pick<Service, 'db' | 'keys'>, folder:
   return findDifferences(service, published, await readTexts(service));
 }
 
-async function readTexts({ db }: Pick<Service, 'db'>): Promise<string[]> {
+/** Returns the texts of all closings, from the first one on. */
+export async function readTexts({ db }: Pick<Service, 'db'>): Promise<string[]> {
   return (await db.query<Closing>(listClosings(null, null))).map(textOfClosing);
 }
 

@@ -12,6 +12,7 @@ import { readAges, readHashes } from './close.ts';
 import { type BookDay, bookedBetween, checkInterval, EFFECTS, inSlice } from './days.ts';
 import { leafHash } from './merkle.ts';
 import { allowLongWork, type Closing, GENESIS, listClosings, sumOfSlices, textOfClosing } from './seal.ts';
+import { rootOfSettled, type Settled } from './settled.ts';
 
 /** Records how far a run came. @param day null: no day was verified */
 function setVerified(id: number, day: string | null, breaks: number, endedAt: Date | null): Sql {
@@ -29,6 +30,7 @@ const BreakSchema = Type.Object({
       '`altered`, `removed`, `added`: a row of the journal. `late`: a row that was written after its slice was ' +
       'sealed, and booked on a later day. `aggregate`, `seal`, `totals`: a value computed from the rows. ' +
       '`closing`, `chain`, `audit`: the closing itself. `check`: a check that failed at the close. ' +
+      '`settlement`: one that ends on this day, and has the root of other rows. ' +
       '`published`: a closing that differs from the published one.',
   }),
   transactionId: Type.Optional(TransactionId),
@@ -96,7 +98,11 @@ from audit where action = 'books.close' order by sequence`)
     days++;
     rows += Number(closing.rows);
     const isNewest = to === null && at === closings.length - 1;
-    breaks.push(...(await inSnapshot(db, (tx) => verifyDay(tx, closing, last, isNewest))));
+    const found = await inSnapshot(db, (tx) => verifyDay(tx, closing, last, isNewest));
+    breaks.push(...found);
+    // Rows that differ are named above. Without any, a root that differs is itself what was changed.
+    if (found.length === 0)
+      breaks.push(...(await inSnapshot(db, (tx) => verifySettlements(tx, closing.day))));
     if (run) await db.query(setVerified(run.id, closing.day, breaks.length, null));
   }
   const found = new Set(closings.map(({ day }) => day));
@@ -314,6 +320,18 @@ where occurred_at >= ${startsAt} and occurred_at < ${endsAt} order by id limit 1
     breaks.push({ day, change: 'totals', detail: 'ages are not those that were closed' });
   for (const { name, differing } of checks)
     if (differing.length > 0) breaks.push({ day, change: 'check', detail: name });
+  return breaks;
+}
+
+/** Compares the roots of the approved settlements that end on a day with those of their rows. */
+async function verifySettlements(tx: Queries, day: string): Promise<Break[]> {
+  const breaks: Break[] = [];
+  for (const settled of await tx.query<Settled & { number: string; root: Buffer }>(sql`
+select merchant_id as "merchantId", currency, starts_at as "startsAt", ends_at as "endsAt", root,
+  settlement_number(merchant_id, year, number) as number
+from settlements where last_day = ${day}::date and state <> 'DRAFT' order by id`))
+    if (!settled.root.equals(await rootOfSettled(tx, settled)))
+      breaks.push({ day, change: 'settlement', detail: `${settled.number} is not of its rows` });
   return breaks;
 }
 

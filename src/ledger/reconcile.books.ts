@@ -232,7 +232,8 @@ export const SETTLEMENTS: Checks = {
   // Every movement on a settlement account up to the last approved settlement is in exactly one settlement.
   // Settlements follow each other without a gap from the first day of the merchant on. Each is the sum of the
   // movements of its days, and begins with the balance at the end of the one before. Numbers have no gap.
-  // The documents, the amount to pay and the day are those that the audit recorded at the approval.
+  // The documents, the root of the rows, the amount to pay and the day are those that the audit recorded at
+  // the approval.
   settlements: () => ({
     given: sql`
 approved as (
@@ -278,9 +279,11 @@ approved as (
   select a.id, 'content' from approved a
   left join audit e on e.subject = 'settlement ' || a.id and e.action = 'settlement.approve'
   where a.content_hash <> sha256(convert_to(a.csv, 'UTF8'))
-    or (e.after::json ->> 'contentHash', e.after::json ->> 'pdfHash', e.after::json ->> 'dueOn',
+    or (e.after::json ->> 'contentHash', e.after::json ->> 'pdfHash', e.after::json ->> 'root',
+        e.after::json ->> 'dueOn',
         split_part(e.after::json ->> 'payable', ' ', 2)::numeric * power(10::numeric, a.decimals))
-      is distinct from (encode(a.content_hash, 'hex'), encode(sha256(a.pdf), 'hex'), a.due_on::text,
+      is distinct from (encode(a.content_hash, 'hex'), encode(sha256(a.pdf), 'hex'),
+        encode(a.root, 'hex'), a.due_on::text,
         a.payable_minor::numeric)
   union all
   select coalesce(l.settlement_id, m.settlement_id), 'lines'

@@ -25,6 +25,7 @@ import { notFound } from '../problem.ts';
 import { Input, Nullable, toId, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
 import { settlementDocument } from '../settlement/document.ts';
+import { settlementProof } from '../settlement/proof.ts';
 import { findMerchantOf, ownSettlements, withoutPeople } from '../settlement/settlements.ts';
 import { showSettlement } from '../settlement/show.ts';
 import { showTransaction, transactions } from '../transactions/transactions.ts';
@@ -228,7 +229,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(MONEY, ofBatch, batches.show, ownExports),
   ...bound(ORDER, ofBatch, batches.cancel, download),
   ...bound(MONEY, null, ownSettlements),
-  ...bound(MONEY, ofSettlement, ownSettlement, settlementDocument),
+  ...bound(MONEY, ofSettlement, ownSettlement, settlementDocument, settlementProof),
   ...bound(FINANCE, ofSettlement, disputes.dispute),
   ...bound(MONEY, null, disputes.list),
   ownReport(report as never),

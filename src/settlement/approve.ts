@@ -63,6 +63,7 @@ where id = ${draft.id} and state = 'DRAFT'`);
       number: taken.text,
       payable,
       dueOn: draft.dueOn,
+      root: draft.root,
       contentHash: contentHash.toString('hex'),
       pdfHash: createHash('sha256').update(pdf).digest('hex'),
     };

@@ -72,8 +72,8 @@ export async function drawStatement(
   lines: readonly Line[],
   rates: readonly FeeRate[],
 ): Promise<Buffer> {
-  const { number, merchant, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash, contentHash } =
-    settlement;
+  const { number, merchant, merchantId, firstDay, lastDay, zone, currency, dueOn } = settlement;
+  const { closingHash, contentHash, root } = settlement;
   // The import is here because loading the fonts and the PDF library would slow down every start.
   const { drawStatement: draw } = await import('@scrip/print');
   const text = (minor: bigint) => textIn(currency, minor);
@@ -119,6 +119,7 @@ export async function drawStatement(
       'Every amount is a sum of booked movements. Commission is rounded once for each product and day, half away from zero.',
       `Content (SHA-256 of the CSV): ${contentHash}`,
       `Closing of ${lastDay}: ${closingHash}`,
+      `Root of its rows: ${root}`,
     ],
     madeAt: settlement.approvedAt,
   });

@@ -1,5 +1,7 @@
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
+import { allowLongWork } from '../books/seal.ts';
+import { rootOfSettled } from '../books/settled.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
@@ -34,6 +36,7 @@ export async function draftSettlements(
   { merchantId, lastDay }: { merchantId: number; lastDay?: string | undefined },
 ): Promise<Settlement[]> {
   return operator.service.db.transaction(async (tx) => {
+    await tx.query(allowLongWork);
     await lockSettlementsOf(tx, merchantId);
     const currencies = await tx.query<{ currency: string; decimals: number }>(sql`
 select a.currency, a.decimals from accounts a
@@ -147,6 +150,7 @@ async function storeDraft(tx: Queries, { service, actor }: Operator, s: Computed
     ...{ first_day: s.firstDay, last_day: s.lastDay, starts_at: s.startsAt, ends_at: s.endsAt },
     ...{ carried_minor: s.carried, closing_minor: s.closing, outstanding_minor: s.outstanding },
     ...{ payable_minor: s.payable, due_on: s.dueOn, closing_hash: s.closingHash },
+    root: await rootOfSettled(tx, s),
     ...{ made_by: actor.name, made_at: service.clock() },
   };
   const [made] = await tx.query<{ id: number }>(sql`

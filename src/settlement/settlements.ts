@@ -44,6 +44,10 @@ export const SettlementSchema = Type.Object({
   payable: Money('The amount to be paid; 0 if it is below the least payout, and is carried over.'),
   dueOn: Day,
   closingHash: Titled('Day hash', Text),
+  root: Type.String({
+    title: 'Root of its rows',
+    description: 'The root of the Merkle tree of the journal rows that it sums, which its proof shows.',
+  }),
   madeBy: Nullable(Text, { description: 'Null for a merchant.' }),
   madeAt: Time,
   approvedBy: Nullable(Text, {
@@ -65,7 +69,8 @@ const COLUMNS = sql`
 s.id::text, s.merchant_id::text as "merchantId", m.name as merchant, s.state,
 settlement_number(s.merchant_id, s.year, s.number) as number, s.currency,
 s.first_day::text as "firstDay", s.last_day::text as "lastDay", s.starts_at as "startsAt", s.ends_at as "endsAt",
-s.zone, s.due_on::text as "dueOn", encode(s.closing_hash, 'hex') as "closingHash", s.made_by as "madeBy",
+s.zone, s.due_on::text as "dueOn", encode(s.closing_hash, 'hex') as "closingHash",
+encode(s.root, 'hex') as root, s.made_by as "madeBy",
 s.made_at as "madeAt", s.approved_by as "approvedBy", s.approved_at as "approvedAt",
 encode(s.content_hash, 'hex') as "contentHash", s.file_id::text as "fileId",
 (select count(*) from settlement_disputes d where d.settlement_id = s.id and d.answer is null)::integer

@@ -56,7 +56,8 @@ test('a bank statement is imported, matched and listed', async () => {
   const { items } = (await api.get('/bank/entries?account=House&limit=1')).body;
   assert.equal(items.length, 1);
   const all = (await api.get('/bank/entries')).body.items;
-  const movement = { transactionId, kind: 'TOP_UP', reference: 'INV-2001' };
+  const paid = { settlement: null, root: null };
+  const movement = { transactionId, kind: 'TOP_UP', reference: 'INV-2001', ...paid };
   assert.deepEqual(all.at(-1).movements, [movement]);
   assert.equal(
     (await api.post('/bank/matches', { entries: [open.id], movements: [transactionId] })).body.code,
@@ -147,7 +148,7 @@ test('a settlement goes from terms and a draft to documents, the payout file and
   assert.deepEqual((await ask('settlement.list', {}, shop)).items, []);
   await ask('settlement.approve', { id: draft.id });
   const { id: stranger } = scene.issuer.merchant;
-  for (const name of ['settlement.show', 'settlement.document', 'settlement.dispute']) {
+  for (const name of ['settlement.show', 'settlement.document', 'settlement.proof', 'settlement.dispute']) {
     const input = {
       id: draft.id,
       ...(name === 'settlement.document' && { format: 'csv' }),

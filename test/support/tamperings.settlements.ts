@@ -44,6 +44,15 @@ export const TAMPERINGS_OF_SETTLEMENTS: readonly Tampering[] = [
     { full: ['settlements'] },
   ],
   [
+    'a settlement with the root of other rows',
+    "update settlements set root = sha256('') where state <> 'DRAFT'",
+    {
+      verify: ['settlement 06'],
+      full: ['settlements', 'set-by-operators'],
+      since: ['set-by-operators'],
+    },
+  ],
+  [
     'the amount of a settlement that is not paid yet',
     `delete from settlement_payouts; delete from journal where kind = 'PAYOUT';
       update settlements set state = 'APPROVED', payable_minor = payable_minor + 1 where state = 'PAID'`,

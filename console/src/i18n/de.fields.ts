@@ -290,6 +290,7 @@ export const fields: Catalogue['fields'] = {
   approvedBy: 'Freigegeben von',
   approvedAt: 'Freigegeben',
   contentHash: 'Prüfsumme',
+  root: 'Wurzel der Buchungen',
   fileId: 'Zahlungsdatei',
   openDisputes: 'Offene Beanstandungen',
   fee: 'Provision',

@@ -1,4 +1,4 @@
-import { entriesWhere } from '../../bank/entries.ts';
+import { entriesWhere, matchesOf } from '../../bank/entries.ts';
 import { statementsWhere } from '../../bank/statements.ts';
 import { type Sql, sql } from '../../db/sql.ts';
 import { accountsOf } from '../../ledger/kinds.ts';
@@ -165,11 +165,9 @@ const bankEntries: Definition = {
     account: text(sql`account`),
     amount: money(sql`amount`),
     text: text(sql`description`),
-    matched: text(sql`(
-      select string_agg(m.kind || ' ' || coalesce(m.reference, m.movement_id::text), ', '
-        order by m.movement_id)
-      from bank_matches m where m.entry_id = e.id::integer
-    )`),
+    matched: text(sql`m.movements`),
+    settlement: text(sql`m.settlements`),
+    root: text(sql`m.roots`),
     difference: money(sql`amount - matched`),
     state: word(
       sql`case when matched = amount then 'matched' when matched = 0 then 'open' else 'partly matched' end`,
@@ -177,6 +175,13 @@ const bankEntries: Definition = {
   },
   from: ({ from, to }) => sql`
 from (${entriesWhere(sql`e.booked_on >= ${from}::date and e.booked_on < ${to}::date`)}) e
+cross join lateral (
+  select string_agg(m.settlement, ', ' order by m.movement_id) as settlements,
+    string_agg(m.root, ', ' order by m.movement_id) as roots,
+    string_agg(m.kind || ' ' || coalesce(m.reference, m.movement_id::text), ', ' order by m.movement_id)
+      as movements
+  from (${matchesOf(sql`e.id::integer`)}) m
+) m
 order by "bookedOn", id::integer limit 100000`,
 };
 

@@ -178,6 +178,7 @@ const TITLES: Readonly<Record<string, string>> = {
   policy: 'Expired value goes to',
   ratePercent: 'Rate (%)',
   redeemedPercent: 'Redeemed (%)',
+  root: 'Root of its rows',
   scope: 'Accepted by',
   sharePercent: 'Share (%)',
   statedOn: 'Statement of',

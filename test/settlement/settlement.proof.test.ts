@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Verifier } from '@scrip/verifier';
+import { setBankAccount } from '../../src/bank/accounts.ts';
+import { saveMapping } from '../../src/bank/csv.ts';
+import { bankEntries, bankMovements } from '../../src/bank/entries.ts';
+import { importBank } from '../../src/bank/import.ts';
+import { matchBank } from '../../src/bank/match.ts';
+import { leafHash, rootOf } from '../../src/books/merkle.ts';
+import type { Operator } from '../../src/context.ts';
+import type { Caller } from '../../src/operation.ts';
+import { approve } from '../../src/settlement/approve.ts';
+import { draftSettlements } from '../../src/settlement/draft.ts';
+import { pay } from '../../src/settlement/pay.ts';
+import { settlementProof } from '../../src/settlement/proof.ts';
+import type { Settlement } from '../../src/settlement/settlements.ts';
+import { MAPPING } from '../support/bank.ts';
+import { sell, spend } from '../support/books.ts';
+import { make, rowsOf } from '../support/reports.ts';
+import { ofFile } from '../support/scope.ts';
+import { close, openScene, settledDay } from '../support/settlements.ts';
+
+/** The proof of a settlement: from the rows of its merchant up to the entries of the bank. */
+
+const file = ofFile();
+
+/** Books the payout of a settlement of 97.10, which the statement of the bank shows. */
+async function payAtBank(operator: Operator, { id, number }: Settlement): Promise<void> {
+  await setBankAccount(operator, { name: 'House', currency: 'USD' });
+  await saveMapping(operator, 'house', { ...MAPPING, entryReference: 'Ref' });
+  const bytes = Buffer.from(`Buchungstag;Zweck;Betrag;Ref\n02.03.2026;Settlement ${number};-97,10;B 1\n`);
+  await importBank(operator, { account: 'House', bytes, format: 'csv', mapping: 'house' }, false);
+  const paid = { settlementId: id, reference: 'p 1', bankReference: 'B 1', valueDate: '2026-03-02' };
+  await pay(operator, paid);
+  await matchBank(operator, false);
+}
+
+test('a proof leads from the rows of a merchant to the bank, and shows nothing of others', async () => {
+  const scene = await openScene(file);
+  const { ledger, shop, issuer } = scene;
+  const { operator } = ledger;
+  const caller = operator as Caller;
+  const [card] = await sell(issuer, 1, 20);
+  assert.ok(card);
+  const prove = async (id: string) => {
+    const { name, content } = await settlementProof.run(caller, { id });
+    const pieces = await Array.fromAsync(content as AsyncIterable<string>);
+    return { name, text: pieces.join('') };
+  };
+  await spend(issuer, card, 5, 'not the shop 1');
+  await settledDay(scene);
+  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
+  assert.ok(draft);
+  await assert.rejects(prove(draft.id), /is a draft/);
+  const { settlement } = await approve(operator, draft.id);
+  assert.equal(settlement.root, draft.root);
+
+  const { name, text } = await prove(draft.id);
+  assert.equal(name, `settlement-${shop.merchant.id}-2026-0001.json`);
+  assert.doesNotMatch(text, /not the shop/);
+  const proof = JSON.parse(text);
+  const verifier = new Verifier();
+  for (const line of proof.proof) verifier.line(JSON.stringify(line));
+  assert.match(verifier.end(), /^verified: 1 closed day up to 2026-03-01, 4 rows shown/);
+  const rows: string[] = proof.proof.flatMap(({ row }: { row?: string }) => row ?? []);
+  assert.equal(rootOf(rows.map(leafHash)).toString('hex'), settlement.root);
+  assert.deepEqual(
+    rows.map((row) => row.split('|')).map(([, kind, , , amount]) => [kind, amount]),
+    [
+      ['REDEMPTION', '6000'],
+      ['REDEMPTION', '4010'],
+      ['FEE', '250'],
+      ['FEE_VAT', '50'],
+    ],
+  );
+  assert.deepEqual([proof.settlement.payable, proof.settlement.root], ['97.10', settlement.root]);
+  assert.deepEqual(proof.payments, []);
+
+  await payAtBank(operator, settlement);
+  const { payments } = JSON.parse((await prove(draft.id)).text);
+  assert.deepEqual(
+    payments.map(({ kind, amount, entries }: Record<string, unknown>) => [kind, amount, entries]),
+    [['PAYOUT', '97.10', [{ reference: 'B 1', bookedOn: '2026-03-02', amount: '-97.10' }]]],
+  );
+  const named = { settlement: settlement.number, root: settlement.root };
+  const [entry] = (await bankEntries.run(caller, {})).items;
+  assert.partialDeepStrictEqual(entry?.movements[0], named);
+  const movements = (await bankMovements.run(caller, {})).items;
+  assert.partialDeepStrictEqual(
+    movements.find(({ kind }) => kind === 'PAYOUT'),
+    named,
+  );
+  const report = await make(operator.service, 'R13', { from: '2026-03-01', to: '2026-03-03' });
+  assert.partialDeepStrictEqual(rowsOf(report, 'entries')[0], named);
+
+  // A later checkpoint contains the day too.
+  await ledger.at('2026-03-04T00:20:00Z');
+  assert.deepEqual(await close(ledger), ['2026-03-02', '2026-03-03']);
+  const { checkpoint } = JSON.parse((await prove(draft.id)).text);
+  assert.deepEqual(
+    [checkpoint.before, checkpoint.after.map(({ size }: { size: number }) => size)],
+    [[], [1, 1]],
+  );
+});
