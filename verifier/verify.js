@@ -107,6 +107,12 @@ class Tree {
     return true;
   }
 
+  /** Adds a subtree by its hash in hexadecimal digits. @returns whether it is one, and in its place */
+  addHidden(hash, size) {
+    const bytes = Uint8Array.from(hash.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
+    return bytes.length === 32 && typeof size === 'number' && size >= 1 && this.add(bytes, size);
+  }
+
   /** Returns the root in hexadecimal digits. */
   root() {
     const hashes = this.#subtrees.map((each) => each.hash);
@@ -250,9 +256,7 @@ class Verifier {
 
   #addHidden(hash, size) {
     if (this.#showsAll) refuse(`line ${this.#number}: rows are hidden in a proof that shows all`);
-    const bytes = Uint8Array.from(hash.match(/../g) ?? [], (digits) => Number.parseInt(digits, 16));
-    const tree = this.#slice?.tree ?? this.#slices;
-    if (bytes.length !== 32 || typeof size !== 'number' || !(size >= 1) || !tree.add(bytes, size))
+    if (!(this.#slice?.tree ?? this.#slices).addHidden(hash, size))
       refuse(`line ${this.#number}: a hidden part is not in its place`);
   }
 
@@ -341,6 +345,15 @@ function dayAfter(day) {
 
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
 
+/** Reads a checkpoint. @throws Refused if it is cut off, or `key` is given and did not sign it */
+async function openCheckpoint(note, key) {
+  const body = note.slice(0, note.indexOf('\n\n') + 1);
+  const [origin, size, root] = body.split('\n');
+  if (!root) refuse('the checkpoint is cut off');
+  if (key !== undefined) await verifySignature(note, body, key);
+  return { origin, size: Number(size), root: hexOf(bytesOf(root)) };
+}
+
 /**
  * Compares the closings of a proof with the published ones, and these with the checkpoint.
  * @param proved the texts of closings
@@ -348,16 +361,12 @@ const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCod
  * @param key the public key of the installation, `name+id+key`; undefined: no signature is verified
  */
 async function compare(proved, { checkpoint, closings }, key) {
-  const body = checkpoint.slice(0, checkpoint.indexOf('\n\n') + 1);
-  const [origin, size, root] = body.split('\n');
-  if (key !== undefined) await verifySignature(checkpoint, body, key);
-  if (closings.length < Number(size))
-    refuse(`${origin}: the checkpoint has ${size} days, and fewer are published`);
+  const { origin, size, root } = await openCheckpoint(checkpoint, key);
+  if (closings.length < size) refuse(`${origin}: the checkpoint has ${size} days, and fewer are published`);
   const tree = new Tree();
-  for (const text of closings.slice(0, Number(size))) tree.add(leafOf(text));
-  if (tree.root() !== hexOf(bytesOf(root)))
-    refuse(`${origin}: the published closings are not those of the checkpoint`);
-  const byDay = new Map(closings.slice(0, Number(size)).map((text) => [JSON.parse(text)[2], text]));
+  for (const text of closings.slice(0, size)) tree.add(leafOf(text));
+  if (tree.root() !== root) refuse(`${origin}: the published closings are not those of the checkpoint`);
+  const byDay = new Map(closings.slice(0, size).map((text) => [JSON.parse(text)[2], text]));
   for (const text of proved) {
     const day = JSON.parse(text)[2];
     if (!byDay.has(day)) refuse(`${day} is not in the checkpoint of ${origin}`);
@@ -383,4 +392,5 @@ async function verifySignature(checkpoint, body, key) {
   refuse(`the checkpoint is not signed by the key ${name}+${id}: it belongs to another installation`);
 }
 
-if (typeof module === 'object') module.exports = { Refused, Verifier, compare, leafOf, sha256 };
+if (typeof module === 'object')
+  module.exports = { Refused, Tree, Verifier, compare, hexOf, leafOf, openCheckpoint, refuse, sha256 };

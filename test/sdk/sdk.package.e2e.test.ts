@@ -11,6 +11,7 @@ import { findNodes, type Installed, installPacked } from '../support/sdk.packed.
 
 const run = promisify(execFile);
 const SDK = fileURLToPath(new URL('../../sdk/', import.meta.url));
+const VERIFIER = fileURLToPath(new URL('../../verifier/', import.meta.url));
 const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
 
 let installed: Installed;
@@ -33,10 +34,15 @@ describe('the package', () => {
     for (const path of paths) assert.match(path, form);
   });
 
-  it('has no dependency', async () => {
-    const manifest = JSON.parse(await readFile(join(SDK, 'package.json'), 'utf8'));
-    for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies'])
-      assert.equal(manifest[kind], undefined);
+  it('has no dependency but the verifier of proofs, which has none', async () => {
+    const manifests = [SDK, VERIFIER].map(async (folder) =>
+      JSON.parse(await readFile(join(folder, 'package.json'), 'utf8')),
+    );
+    const [own, verifier] = await Promise.all(manifests);
+    assert.deepEqual(own.dependencies, { '@scrip/verifier': verifier.version });
+    assert.equal(verifier.dependencies, undefined);
+    for (const kind of ['peerDependencies', 'optionalDependencies'])
+      assert.deepEqual([own[kind], verifier[kind]], [undefined, undefined]);
     await assert.rejects(access(join(folder, 'node_modules', 'typescript')));
   });
 

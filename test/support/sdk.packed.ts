@@ -30,25 +30,29 @@ export async function installPacked(workspace: 'sdk' | 'conformance'): Promise<I
   await mkdir(sources);
   await mkdir(project);
   await cp(join(ROOT, 'tsconfig.json'), join(sources, 'tsconfig.json'));
-  await cp(join(ROOT, workspace), join(sources, workspace), {
-    recursive: true,
-    filter: (path) => !NOT_PUBLISHED.has(basename(path)),
-  });
   await symlink(join(ROOT, 'node_modules'), join(sources, 'node_modules'));
-  const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
-    cwd: join(sources, workspace),
-  });
-  // Some releases of npm print the output of the build before the report.
-  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [
-    { filename: string; files: { path: string }[] },
-  ];
+  const pack = async (name: string) => {
+    await cp(join(ROOT, name), join(sources, name), {
+      recursive: true,
+      filter: (path) => !NOT_PUBLISHED.has(basename(path)),
+    });
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], {
+      cwd: join(sources, name),
+    });
+    // Some releases of npm print the output of the build before the report.
+    const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [
+      { filename: string; files: { path: string }[] },
+    ];
+    return { file: join(folder, packed.filename), paths: packed.files.map(({ path }) => path) };
+  };
+  const { file, paths } = await pack(workspace);
+  // The registry does not have what the client needs.
+  const needed = workspace === 'sdk' ? [(await pack('verifier')).file] : [];
   await writeFile(join(project, 'package.json'), '{"type":"module","private":true}');
-  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', join(folder, packed.filename)], {
-    cwd: project,
-  });
+  await run('npm', ['install', '--offline', '--no-audit', '--no-fund', ...needed, file], { cwd: project });
   return {
     folder: project,
-    paths: packed.files.map(({ path }) => path),
+    paths,
     remove: () => rm(folder, { recursive: true, force: true }),
   };
 }

@@ -88,7 +88,9 @@ function importOnlyIn(packages: RegExp, folder: string, message: string): Rule {
 const PACKAGES: readonly (readonly [path: RegExp, allowed: RegExp, message: string])[] = [
   // The client needs neither Node nor the service; only its command line needs Node.
   [/^sdk\/src\/(?!cli\/|node\/)/, /^\.\/(?!cli\/|node\/)/, 'the client stands alone'],
-  [/^sdk\/src\/(cli|node)\//, /^(\.|\.\.)\/|^node:/, 'the client stands alone'],
+  [/^sdk\/src\/(cli|node)\/(?!prove\.ts)/, /^(\.|\.\.)\/|^node:/, 'the client stands alone'],
+  // Only this command verifies proofs.
+  [/^sdk\/src\/cli\/prove\.ts/, /^\.\/|^node:|^@scrip\/verifier\/settlement$/, 'the client stands alone'],
   // Independent of the service and of the client, since it checks servers.
   [/^conformance\/src\//, /^\.\/|^node:/, 'the conformance kit stands alone'],
   [/^(embedded|print)\//, /^(?!\.\.|@scrip\/)/, 'the package knows nothing of the service'],

@@ -23,7 +23,7 @@ export type Line = {
 
 export type Command = {
   readonly name: string;
-  /** The arguments, such as `[CODE]`; in brackets if they may be left out. */
+  /** The arguments: `[CODE]` may be left out, and of `FILE...` there may be several. */
   readonly args: readonly string[];
   readonly summary: string;
   /** More for the help of the command. */
@@ -110,7 +110,8 @@ function explain(error: unknown, options: Options): string {
 function check(command: Command, line: Line): void {
   const needed = command.args.filter((arg) => !arg.startsWith('[')).length;
   if (line.args.length < needed) wrongUsage(`${command.args[line.args.length]} is missing`);
-  if (line.args.length > command.args.length) wrongUsage('there is one argument too many');
+  const isOpen = command.args.at(-1)?.endsWith('...') ?? false;
+  if (line.args.length > command.args.length && !isOpen) wrongUsage('there is one argument too many');
   for (const [name, { required, choices }] of Object.entries(command.options)) {
     const text = line.text(name);
     if (required && text === undefined) wrongUsage(`--${name} is missing`);

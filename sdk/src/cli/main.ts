@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ScripError, UnknownOutcomeError } from '../errors.ts';
 import { DOWNLOAD, GENERATE } from './batches.ts';
 import { type Command, CommandError, helpOf, helpOfAll, PROGRAM, readLine, UsageError } from './command.ts';
+import { PROVE } from './prove.ts';
 import { REVERSE, TRANSACTION, TRANSACTIONS, UNDO, UPDATE, UPDATED } from './redemptions.ts';
 import { credentialsPath, listenForStop } from './session.ts';
 import { clean, hasWritten, Interrupted, printJson, say } from './terminal.ts';
@@ -27,6 +28,7 @@ const COMMANDS: readonly Command[] = [
   TRANSACTIONS,
   LISTEN,
   TRIGGER,
+  PROVE,
 ];
 
 // A reader that closes the pipe early (`… | head`) is not an error.
