@@ -160,6 +160,12 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
     second.page.getByRole('link', { name: 'Download PDF' }).click(),
   ]);
   assert.match(statement.suggestedFilename(), /^settlement-.+\.pdf$/);
+  await second.page.getByText('each of their redemptions is in exactly one settlement').waitFor();
+  const [proof] = await Promise.all([
+    second.page.waitForEvent('download'),
+    second.page.getByRole('link', { name: 'Proof' }).click(),
+  ]);
+  assert.match(proof.suggestedFilename(), /^settlement-.+\.json$/);
   await makesPayoutFile(second.page, stage.merchantId);
   await goes(second.page, '/settlements');
   const files = second.page.getByRole('region', { name: 'Payout files' });

@@ -297,6 +297,12 @@ export const de: Catalogue = {
     files: 'Zahlungsdateien',
     disputes: 'Beanstandungen',
     document: { pdf: 'PDF herunterladen', csv: 'CSV herunterladen' },
+    proof: 'Beweis',
+    proofSays:
+      'Der Beweis zeigt, dass jede Einlösung dieser Abrechnung in einem abgeschlossenen Tag steht, der signiert ' +
+      'ist und sich nie ändert. Ihre Buchungen ergeben die Auszahlung, und er nennt den Eintrag der Bank, der sie ' +
+      'bezahlt hat; von anderen Händlern zeigt er nichts. „scrip-client prove“ vergleicht ihn mit der Datei Ihrer ' +
+      'Kassen: Jede ihrer Einlösungen steht in genau einer Abrechnung, und sonst nichts.',
   },
   approvals: {
     lead: 'Was eine Person vorschlägt, gibt eine andere frei.',

@@ -286,6 +286,12 @@ export const en = {
     files: 'Payout files',
     disputes: 'Disputes',
     document: { pdf: 'Download PDF', csv: 'Download CSV' },
+    proof: 'Proof',
+    proofSays:
+      'The proof shows that each redemption of this settlement is in a closed day, which was signed and never ' +
+      'changes. It adds up to the payout and names the entry of the bank that paid it; of other merchants it ' +
+      'shows nothing. "scrip-client prove" compares it with the file of your tills: each of their redemptions ' +
+      'is in exactly one settlement, and nothing else is.',
   },
   approvals: {
     lead: 'What one person proposes, another one approves.',

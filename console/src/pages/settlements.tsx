@@ -1,4 +1,4 @@
-import { Button, Stack } from '@mantine/core';
+import { Button, Stack, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
@@ -178,9 +178,19 @@ export function Thing() {
                 </Panel>
               ))}
           </Stack>
-          <Panel title={texts.details} padded>
-            <Fields of={thing} without={IN_HEAD} />
-          </Panel>
+          <Stack>
+            {state !== 'DRAFT' && offers('settlement.proof') && (
+              <Panel title={texts.settlement.proof} padded>
+                <Text mb="sm">{texts.settlement.proofSays}</Text>
+                <Button variant="default" component="a" href={`/${door}/v1/settlements/${id}/proof`}>
+                  {texts.settlement.proof}
+                </Button>
+              </Panel>
+            )}
+            <Panel title={texts.details} padded>
+              <Fields of={thing} without={IN_HEAD} />
+            </Panel>
+          </Stack>
         </div>
       </Stack>
     </>
