@@ -89,8 +89,8 @@ language sql stable as $$
   group by 1, 2, 3, 4
 $$;
 
--- Returns the movements of any interval: of the closed days in it, of the sealed slices outside those days,
--- and of the rows since.
+-- Returns the movements of any interval that begins with a slice: of the closed days in it, of the sealed
+-- slices outside those days, and of the rows after the last slice that ends in the interval.
 create function movements(
   p_from timestamptz, p_to timestamptz
 ) returns table (
@@ -102,7 +102,9 @@ language sql stable as $$
     select min(c.starts_at) as starts_at, max(c.ends_at) as ends_at from book_closings c
     where c.starts_at >= p_from and c.ends_at <= p_to
   ), edge as (
-    select greatest(p_from, coalesce(b.sealed_until, p_from)) as at from books b
+    select greatest(p_from,
+        least(coalesce(b.sealed_until, p_from), date_bin('15 minutes', p_to, 'epoch'))) as at
+    from books b
   ), parts as (
     select m.currency, m.kind, m.debit_kind, m.credit_kind, m.merchant_id, m.issuer_id, m.product_id, m.rows,
       m.amount_minor
@@ -111,8 +113,8 @@ language sql stable as $$
     union all
     select s.currency, s.kind, s.debit_kind, s.credit_kind, s.merchant_id, s.issuer_id, s.product_id, s.rows,
       s.amount_minor
-    from book_slices s, closed c
-    where s.starts_at >= p_from and s.starts_at < p_to
+    from book_slices s, closed c, edge e
+    where s.starts_at >= p_from and s.starts_at < e.at
       and (c.starts_at is null or s.starts_at < c.starts_at or s.starts_at >= c.ends_at)
     union all
     select l.currency, l.kind, l.debit_kind, l.credit_kind, l.merchant_id, l.issuer_id, l.product_id, l.rows,

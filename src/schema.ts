@@ -99,6 +99,26 @@ export const Time = Type.Unsafe<Date>({
   format: 'date-time',
   description: 'ISO 8601, in UTC.',
 });
+/** A time in the past, to see what the journal had booked by then. */
+export const At = Type.Optional(
+  Type.String({
+    title: 'Time',
+    pattern: '^\\d{4}-\\d{2}-\\d{2}T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})$',
+    maxLength: 29,
+    description: 'As it was at this time, by what was booked before it; left out: now.',
+    examples: ['2026-03-02T14:03:00Z'],
+  }),
+);
+
+/** Returns a past time that was given. @throws Problem for none, or one in the future */
+export function pastTime(text: string | undefined, now: Date): Date | undefined {
+  if (text === undefined) return undefined;
+  const at = new Date(text);
+  if (Number.isNaN(at.getTime())) throw invalid('at', 'time', 'is not a time');
+  if (at > now) throw invalid('at', 'maximum', 'is in the future');
+  return at;
+}
+
 export const NullableTime = Type.Unsafe<Date | null>({ ...Time, type: ['string', 'null'] });
 export const Text = Type.String();
 export const NullableText = Nullable(Text);

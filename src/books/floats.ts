@@ -13,12 +13,14 @@ import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
   Amount,
+  At,
   Major,
   MerchantId,
   Money,
   minorOf,
   Nullable,
   Positional,
+  pastTime,
   Reference,
   requireDecimals,
   Text,
@@ -105,7 +107,9 @@ const FloatSchema = Type.Object({
       description: 'The days that the float will last at that use; null without any use.',
     }),
   ),
-  low: Nullable(Money('The threshold at which the merchant is warned; null before the first top-up.')),
+  low: Nullable(
+    Money('The threshold at which the merchant is warned; null before the first top-up, and at a past time.'),
+  ),
 });
 
 type ListedFloat = Static<typeof FloatSchema>;
@@ -120,21 +124,32 @@ const USE = listOf([...withReversals('RESERVATION'), ...withReversals('HOLD'), '
  * means orders and activations, less released amounts. It is read from sealed slices, so the last hour or two
  * are not included.
  * @param merchantId the only merchant; null: all
+ * @param at the time at which they are seen, whose thresholds are not known; left out: now
  * @param after the page begins after the float of this merchant in this currency
  */
 export async function pageOfFloats(
   { db, clock }: Pick<Service, 'db' | 'clock'>,
-  { merchantId, isLow }: { readonly merchantId: number | null; readonly isLow: boolean },
+  {
+    merchantId,
+    isLow,
+    at,
+  }: { readonly merchantId: number | null; readonly isLow: boolean; readonly at?: Date | undefined },
   [id = 0, currency = '']: Position,
   count: number,
 ): Promise<ListedFloat[]> {
   const [least, most] = merchantId === null ? [0, ID_MAX] : [merchantId, merchantId];
-  const now = clock();
+  const now = at ?? clock();
   const since = new Date(now.getTime() - USE_DAYS * DAY_MS);
+  const balance = at === undefined ? sql`f.balance_minor` : sql`coalesce(t.balance_minor, 0)::bigint`;
+  const atTime = sql`
+left join (
+  select merchant_id, currency, balance_minor from balances_at(${at}) where account_kind = 'FLOAT'
+) t on t.merchant_id = f.merchant_id and t.currency = f.currency`;
   return db.query(sql`
-select f.merchant_id::text as "merchantId", m.name as merchant, f.currency, f.balance_minor as balance,
+select f.merchant_id::text as "merchantId", m.name as merchant, f.currency, ${balance} as balance,
   div(u.used, d.days)::bigint as "usePerDay",
-  case when u.used > 0 then div(f.balance_minor * d.days, u.used)::float8 end as "daysLeft", f.low
+  case when u.used > 0 then div(${balance} * d.days, u.used)::float8 end as "daysLeft",
+  ${at === undefined ? sql`f.low` : sql`null::bigint`} as low
 from (
   select r.*, coalesce(r.low_minor, r.topped_up_minor / 10) as low from floats r
   where (r.merchant_id, r.currency) > (${id}::integer, ${currency})
@@ -142,13 +157,14 @@ from (
     and (not ${isLow} or r.balance_minor < coalesce(r.low_minor, r.topped_up_minor / 10))
   order by r.merchant_id, r.currency limit ${count}
 ) f
-join merchants m on m.id = f.merchant_id
+join merchants m on m.id = f.merchant_id${at === undefined ? sql`` : atTime}
 cross join lateral (
   select greatest(coalesce(sum(
       case s.debit_kind when 'FLOAT' then s.amount_minor else -s.amount_minor end
     ), 0), 0) as used
   from book_slices s
   where s.merchant_id = f.merchant_id and s.currency = f.currency and s.starts_at >= ${since}
+    and s.starts_at < ${now}
     and (s.debit_kind = 'FLOAT' or s.credit_kind = 'FLOAT') and s.kind in ${USE}
 ) u
 cross join lateral (
@@ -242,11 +258,12 @@ const showFloats = listing({
   summary: 'List floats, merchant by merchant: those of one merchant, or of all',
   path: '/floats',
   item: FloatSchema,
-  filters: { merchantId: Type.Optional(MerchantId) },
+  filters: { merchantId: Type.Optional(MerchantId), at: At },
   roles: SEE_VOUCHERS,
-  async rows(caller, { merchantId }, after, count) {
+  async rows(caller, { merchantId, at: text }, after, count) {
     const merchant = merchantId === undefined ? null : await requireMerchant(caller, merchantId);
-    return pageOfFloats(caller.service, { merchantId: merchant?.id ?? null, isLow: false }, after, count);
+    const at = pastTime(text, caller.service.clock());
+    return pageOfFloats(caller.service, { merchantId: merchant?.id ?? null, isLow: false, at }, after, count);
   },
   position: ({ merchantId, currency }) => [Number(merchantId), currency],
 });

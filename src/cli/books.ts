@@ -119,12 +119,13 @@ function print(made: Report): void {
 }
 
 /** Writes a report of lines as one JSON document. */
-async function writeLines(kind: Lines, { from, to, merchantId, ...others }: Omit<Input, 'report'>) {
+async function writeLines(kind: Lines, { from, to, at, merchantId, ...others }: Omit<Input, 'report'>) {
   checkInterval({ from, to });
   const wanted = {
     ...others,
     from,
     to,
+    at: at === undefined ? undefined : new Date(at),
     merchantId: merchantId === undefined ? undefined : parseId(merchantId),
   };
   await withService(async (service) => {

@@ -8,11 +8,13 @@ import { merchantNamed } from '../merchants/merchants.ts';
 import { type Agreed, type Asked, type Caller, reading } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import {
+  At,
   MerchantId,
   Money,
   Nullable,
   NullableText,
   NullableTime,
+  pastTime,
   SerialNumber,
   Text,
   Time,
@@ -94,6 +96,16 @@ export const VoucherSchema = Type.Object({
 
 export type Voucher = Static<typeof VoucherSchema>;
 
+const { state, wrongPins, pinLocked } = VoucherSchema.properties;
+
+/** A voucher, now or at a time. What the journal does not know of that time is null. */
+const VoucherThenSchema = Type.Object({
+  ...VoucherSchema.properties,
+  ...{ state: Nullable(state), expiresAt: NullableTime },
+  ...{ wrongPins: Nullable(wrongPins), pinLocked: Nullable(pinLocked) },
+});
+type VoucherThen = Static<typeof VoucherThenSchema>;
+
 /**
  * Returns a voucher by its serial number.
  * @throws Refusal `14` if it is unknown, or its batch is not complete: even operators do not see it
@@ -117,6 +129,28 @@ select serial_number::text as "serialNumber",
 from show_voucher(${buckets.ofSerial(serialNumber)}, ${serialNumber})`);
   if (!row) throw declined('14');
   return { ...row, voucherCode: maskCode(keys.open(serialNumber, row.voucherCode).code) };
+}
+
+/**
+ * Returns a voucher as it was at a time, by the movements before it. What changes without a movement is null:
+ * its expiry, blocks, wrong PINs and their locks, and so its state.
+ * @throws Refusal `14`
+ */
+async function showAt(service: Service, serialNumber: bigint, at: Date): Promise<VoucherThen> {
+  const now = await showVoucher(service, serialNumber);
+  const [then] = await service.db.query<{ balance: bigint }>(sql`
+select coalesce(sum(change_minor), 0)::bigint as balance
+from list_voucher_entries(${service.buckets.ofSerial(serialNumber)}, ${serialNumber}, null)
+where occurred_at < ${at}`);
+  const wasActive = now.activatedAt !== null && now.activatedAt < at;
+  const timeline = (await timelineOf(service, serialNumber)).filter((event) => event.at < at);
+  return {
+    ...now,
+    ...{ balance: then?.balance ?? 0n, timeline, reserved: null },
+    ...{ activatedAt: wasActive ? now.activatedAt : null, value: wasActive ? now.value : null },
+    ...{ state: null, expiresAt: null, blockedAt: null, replacedBy: null },
+    ...{ wrongPins: null, pinLocked: null, pinLockedUntil: null },
+  };
 }
 
 /** Returns a voucher with its history. @throws Refusal `14` */
@@ -220,10 +254,17 @@ export async function ofVoucher(asking: Pick<Asked, 'caller'>, serialNumber: str
 
 export const show = reading({
   name: 'voucher.show',
-  summary: 'Get a voucher and its history',
+  summary: 'Get a voucher and its history, now or at a past time',
+  description:
+    'At a past time, its balance and its history are those by then. What changes without a movement is null: ' +
+    'its state, its expiry, blocks, wrong PINs and their locks.',
   path: '/vouchers/:serialNumber',
-  input: { serialNumber: SerialNumber },
-  output: VoucherSchema,
+  input: { serialNumber: SerialNumber, at: At },
+  output: VoucherThenSchema,
   roles: SEE_VOUCHERS,
-  run: (caller, { serialNumber }) => showWhole(caller, BigInt(serialNumber)),
+  run(caller, { serialNumber, at: text }): Promise<VoucherThen> {
+    const at = pastTime(text, caller.service.clock());
+    const serial = BigInt(serialNumber);
+    return at === undefined ? showWhole(caller, serial) : showAt(caller.service, serial, at);
+  },
 });

@@ -57,6 +57,7 @@ export const trialBalance: Declaration = {
     'For the accountant, each month: opening, debits, credits and closing of each account, and that they add ' +
     'up. By merchant, at the end of the year: what each is owed, for the confirmation of balances.',
   tables: [byAccount],
+  endsAnytime: true,
   breakdowns: { merchant: [byMerchant] },
 };
 

@@ -105,6 +105,7 @@ export const liability: Declaration = {
     'For the auditor, at the end of the year: the money on vouchers, rolled forward, by product, issuer and ' +
     'month of issue.',
   tables: [byIssuer, inTotal, byMonth],
+  endsAnytime: true,
 };
 
 /** The vouchers with a balance at the end of the interval. */

@@ -55,6 +55,8 @@ export type Wanted = {
   readonly section?: string | undefined;
   /** Broken down by this, if the report can be. */
   readonly breakdown?: Breakdown | undefined;
+  /** The end, instead of that of the last day, if the report can end within a day. */
+  readonly at?: Date | undefined;
 };
 
 export const BREAKDOWNS = ['merchant', 'product'] as const;
@@ -209,6 +211,8 @@ export type Declaration = About & {
   readonly tables: readonly Definition[];
   /** The report exists for closed days only: its data is made at the close. */
   readonly closedOnly?: true;
+  /** The report can end at any time. */
+  readonly endsAnytime?: true;
   /** Other tables of the report, which break its figures down. */
   readonly breakdowns?: Partial<Record<Breakdown, readonly Definition[]>>;
 };
@@ -302,21 +306,25 @@ function select(
 export async function openScope(service: Service, tx: Queries, wanted: Wanted, days: readonly ListedDay[]) {
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) throw new Error('the interval has no days');
-  const isClosed = days.every(({ state }) => state === 'closed') && addDays(last.day, 1) === wanted.to;
+  const { at } = wanted;
+  const isClosed =
+    at === undefined && days.every(({ state }) => state === 'closed') && addDays(last.day, 1) === wanted.to;
   const now = service.clock();
   const closing = isClosed ? await findLastClosed(tx, last.day) : undefined;
-  const endsAt =
+  const lastEnd =
     last.state === 'open' ? new Date(Math.max(now.getTime() + 1, first.startsAt.getTime())) : last.endsAt;
+  if (at && (at <= first.startsAt || at > lastEnd))
+    throw wrong('at', 'in-interval', 'is not in the interval of the report');
   const scope: Scope = {
     ...wanted,
     from: first.day,
     service,
     tx,
     startsAt: first.startsAt,
-    endsAt,
+    endsAt: at ?? lastEnd,
     zone: last.zone,
     isClosed,
-    names: await readNames(tx, endsAt),
+    names: await readNames(tx, at ?? lastEnd),
   };
   return { scope, closingHash: closing?.hash.toString('hex') ?? null, madeAt: closing?.closed_at ?? now };
 }

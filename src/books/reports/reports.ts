@@ -7,7 +7,7 @@ import { type Caller, reading } from '../../operation.ts';
 import { SEE } from '../../principal.ts';
 import { notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
-import { Day, FileSchema, Line, MerchantId, Word } from '../../schema.ts';
+import { At, Day, FileSchema, Line, MerchantId, pastTime, Word } from '../../schema.ts';
 import { checkInterval, type ListedDay } from '../days.ts';
 import { bank, generalLedger, safeguarding } from './accounting.ts';
 import { outstanding, trialBalance } from './balances.ts';
@@ -104,6 +104,7 @@ function notBrokenDown({ report }: About, { breakdown }: Wanted): Refusal {
  */
 export async function makeReport(service: Service, kind: Declaration, wanted: Wanted): Promise<Report> {
   checkMerchant(kind, wanted);
+  if (wanted.at && !kind.endsAnytime) throw notAnytime(kind);
   const { breakdown } = wanted;
   const definitions = breakdown === undefined ? kind.tables : kind.breakdowns?.[breakdown];
   if (!definitions) throw notBrokenDown(kind, wanted);
@@ -135,9 +136,14 @@ export async function makeReport(service: Service, kind: Declaration, wanted: Wa
   }, 'repeatable read');
 }
 
+const ANYTIME = REPORTS.filter(({ endsAnytime }) => endsAnytime).map(({ report }) => report);
+const notAnytime = ({ report }: About) =>
+  wrong('at', 'no-time', `${report} ends with a day: ${ANYTIME.join(' and ')} can end at any time`);
+
 /** Returns the lines of a report. @throws Refusal `30` */
 export function linesOf(service: Service, kind: Lines, wanted: Wanted) {
   checkMerchant(kind, wanted);
+  if (wanted.at) throw notAnytime(kind);
   if (wanted.section !== undefined) throw wrong('section', 'no-section', 'this report has no sections');
   if (wanted.breakdown !== undefined) throw notBrokenDown(kind, wanted);
   return kind.lines(service, wanted);
@@ -151,6 +157,7 @@ const Asked = {
   from: Day,
   to: Day,
   merchantId: Type.Optional(MerchantId),
+  at: At,
   section: Type.Optional(Line(40, 'Of a report with several kinds of tables, this one alone.', 'total')),
   breakdown: Type.Optional(
     Word(BREAKDOWNS, { description: `Broken down: ${BROKEN_DOWN.join(', ')}.`, examples: ['merchant'] }),
@@ -160,11 +167,12 @@ const Asked = {
 type Asked = { readonly [Name in keyof typeof Asked]?: string | undefined };
 
 /** Checks what is asked for. @throws Problem */
-async function toWanted(caller: Caller, { from = '', to = '', merchantId, section, breakdown }: Asked) {
+async function toWanted(caller: Caller, { from = '', to = '', at, merchantId, section, breakdown }: Asked) {
   checkInterval({ from, to });
   return {
     ...{ from, to, merchantId: await merchantIdOf(caller, merchantId), section },
     breakdown: breakdown as Breakdown | undefined,
+    at: pastTime(at, caller.service.clock()),
   };
 }
 
