@@ -1,6 +1,6 @@
 /** The kinds of things that a search text could name. */
 export type Guess = {
-  readonly kind: 'code-with-pin' | 'code' | 'masked' | 'serial' | 'transaction' | 'reference';
+  readonly kind: 'code-with-pin' | 'code' | 'masked' | 'serial' | 'transaction' | 'settlement' | 'reference';
   readonly text: string;
 };
 
@@ -13,8 +13,10 @@ export function guess(typed: string): Guess | undefined {
   if (text === '') return undefined;
   const digits = text.replace(/[\s-]/g, '');
   if (/^\d{16}$/.test(digits)) return { kind: 'code-with-pin', text: '' };
-  if (/^\d{4}\*{1,8}\d{4}$/.test(digits))
+  // As people write it down: with stars, crosses or dots.
+  if (/^\d{4}[*x….]+\d{4}$/i.test(digits))
     return { kind: 'masked', text: `${digits.slice(0, 4)}****${digits.slice(-4)}` };
+  if (/^[1-9]\d{0,8}-\d{4}-\d{4,9}$/.test(text)) return { kind: 'settlement', text };
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text))
     return { kind: 'transaction', text: text.toLowerCase() };
   // A serial number has up to 15 digits, and 12 of them could be a code.

@@ -109,12 +109,13 @@ const VISIBLE = ['APPROVED', 'PAID', 'RETURNED'] as const;
 type Listed = {
   readonly merchantId?: string | undefined;
   readonly state?: (typeof STATES)[number] | undefined;
+  readonly number?: string | undefined;
 };
 
 /** Lists settlements before an id, newest first. */
 function listSettlements(
   db: Queries,
-  { merchantId, state }: Listed,
+  { merchantId, state, number }: Listed,
   states: readonly string[],
   before: unknown,
   count: number,
@@ -123,11 +124,16 @@ function listSettlements(
   const wanted = state ? [state] : states;
   // Unpaid settlements have an index of their own, which is small.
   const unpaid = wanted.includes('PAID') ? sql`` : sql`and s.state <> 'PAID'`;
+  const [issuer, year, place] = number?.split('-') ?? [];
+  const numbered =
+    number === undefined
+      ? sql``
+      : sql`and s.merchant_id = ${issuer}::integer and s.year = ${year}::integer and s.number = ${place}::integer`;
   return db.query(
     settlementWhere(sql`
 (${merchant}::integer is null or s.merchant_id = ${merchant})
 and s.state = any (${wanted}::settlement_state[])
-${unpaid} and (${before}::integer is null or s.id < ${before}) order by s.id desc limit ${count}`),
+${unpaid} ${numbered} and (${before}::integer is null or s.id < ${before}) order by s.id desc limit ${count}`),
   );
 }
 
@@ -172,7 +178,17 @@ const LIST = {
 export const listedSettlements = listing({
   ...LIST,
   command: 'settlement list',
-  filters: { merchantId: Type.Optional(MerchantId), state: Type.Optional(Word(STATES)) },
+  filters: {
+    merchantId: Type.Optional(MerchantId),
+    state: Type.Optional(Word(STATES)),
+    number: Type.Optional(
+      Type.String({
+        pattern: '^[1-9][0-9]{0,8}-[0-9]{4}-[0-9]{1,9}$',
+        description: 'The number.',
+        examples: ['4-2026-0004'],
+      }),
+    ),
+  },
   roles: SEE,
   rows: ({ service }, filters, [before = null], count) =>
     listSettlements(service.readDb, filters, STATES, before, count),

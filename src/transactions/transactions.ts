@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Service } from '../context.ts';
-import { type Sql, sql } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { idFloor } from '../ledger/id.ts';
@@ -163,6 +163,49 @@ limit 1`);
   },
 });
 
+/** What a reference of a merchant can name. An order is a batch. */
+const NAMED = ['redeem', 'activate', 'generate', 'cash-out', 'top-up'] as const;
+const NAMED_MAX = 50;
+
+const search = reading({
+  name: 'transaction.search',
+  summary: 'Find what a reference names, at every merchant',
+  description: `At most ${NAMED_MAX}. The transaction of \`generate\` is that of a batch.`,
+  method: 'POST',
+  path: '/transactions/search',
+  input: { reference: LookupReference('The reference.') },
+  output: Type.Object({
+    items: Type.Array(
+      Type.Object({
+        operation: Word(NAMED),
+        merchantId: MerchantId,
+        serialNumber: Nullable(SerialNumber),
+        transactionId: TransactionId,
+      }),
+    ),
+  }),
+  roles: SEE_VOUCHERS,
+  async run({ service: { readDb } }, { reference }) {
+    checkLookupReference(reference);
+    // One look into the index of references for each merchant.
+    const items = await readDb.query<Named>(sql`
+select c.operation, c.merchant_id::text as "merchantId", c.serial_number::text as "serialNumber",
+  c.id as "transactionId"
+from merchants m join claims c on c.merchant_id = m.id
+where c.reference = ${reference} and c.operation = any (${plainArray(NAMED)}::operation[])
+  and (c.operation <> 'redeem' or c.serial_number is not null) -- it was not given up
+order by c.id desc limit ${NAMED_MAX}`);
+    return { items };
+  },
+});
+
+type Named = {
+  readonly operation: (typeof NAMED)[number];
+  readonly merchantId: string;
+  readonly serialNumber: string | null;
+  readonly transactionId: string;
+};
+
 export const transactions = { list, show, find };
 
-export const TRANSACTIONS = tableOf(list, show, find);
+export const TRANSACTIONS = tableOf(list, show, find, search);

@@ -57,7 +57,7 @@ test('two people set the terms of a merchant, which the page shows with their cu
   await dialog.getByText('Proposed', { exact: true }).waitFor();
   const checker = await pageOf(browser, stage.listening, stage.owner.browser);
   await goes(checker.page, '/approvals');
-  await checker.page.getByRole('cell', { name: 'Settlement: Set terms' }).click();
+  await checker.page.getByRole('row', { name: 'Settlement: Set terms' }).click();
   await checker.page.getByRole('main').getByRole('button', { name: 'Approve' }).click();
   await checker.page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click();
   await checker.page.getByText('Approved', { exact: true }).first().waitFor();

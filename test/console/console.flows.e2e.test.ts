@@ -47,6 +47,25 @@ test('a search for a serial number opens its voucher, and a filter is readable i
   assert.deepEqual(faults, []);
 });
 
+test('the search begins an operation, and finds a reference without its merchant', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await goes(page, '/merchants');
+  const search = page.getByRole('textbox', { name: 'Search' });
+  await search.fill('invite');
+  await page.getByRole('option', { name: 'User: Invite' }).waitFor();
+  await search.press('Enter');
+  await page.getByRole('dialog', { name: 'Invite' }).getByLabel('Email').waitFor();
+  await page.keyboard.press('Escape');
+  const { items } = (await stage.ask(stage.owner, '/transactions')) as { items: Record<string, string>[] };
+  const sale = items.find(({ kind }) => kind === 'REDEMPTION') ?? assert.fail('nothing is redeemed');
+  await search.fill(String(sale['reference']));
+  await search.press('Enter');
+  await page.waitForURL(/\/console\/(transactions\/|search)/);
+  await page.getByText(String(sale['reference'])).first().waitFor();
+  assert.deepEqual(faults, []);
+});
+
 test('a new merchant is topped up, and shows its float', { skip }, async (t) => {
   const listening = await testService(t);
   const { page, faults } = await signedIn(openBrowser(t), listening);

@@ -52,3 +52,38 @@ test('a menu and a dialog are accessible, hold the focus, and give it back', { s
   await focused(topUp.getByRole('button', { name: 'Close' }));
   assert.deepEqual(faults, []);
 });
+
+test('rows are links, and keys move among them, open and select them', { skip }, async (t) => {
+  const { page, faults } = await opened(t, () => '/vouchers');
+  const rows = page.getByRole('row');
+  const row = (index: number) => rows.nth(index).getByRole('link').first();
+  const address = String(await row(2).getAttribute('href'));
+  const [tab] = await Promise.all([
+    page.context().waitForEvent('page'),
+    rows.nth(2).click({ modifiers: ['ControlOrMeta'] }),
+  ]);
+  await tab.waitForURL(`**${address}`);
+  await tab.close();
+  for (const [key, index] of [
+    ['j', 1],
+    ['j', 2],
+    ['k', 1],
+    ['j', 2],
+  ] as const) {
+    await page.keyboard.press(key);
+    await focused(row(index));
+  }
+  await page.keyboard.press('x');
+  await page.getByRole('toolbar', { name: '1 selected' }).waitFor();
+  assert.deepEqual(await inaccessible(page), []);
+  await page.getByRole('link', { name: 'Block', exact: true }).click();
+  await page.waitForURL('**/console/vouchers/bulk?**');
+  const serialNumber = address.split('/').at(-1) ?? '';
+  assert.equal(await page.getByLabel('Serial numbers').inputValue(), serialNumber);
+  await page.goBack();
+  await row(1).waitFor();
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/\/console\/vouchers\/\d+$/);
+  assert.deepEqual(faults, []);
+});

@@ -27,7 +27,7 @@ async function confirms(page: Page, name: string, fields: Readonly<Record<string
 /** Approves a proposal of another person. */
 async function approves(page: Page, title: string) {
   await goes(page, '/approvals');
-  await page.getByRole('cell', { name: title }).click();
+  await page.getByRole('row', { name: title }).click();
   // The page may show an earlier approval: the answer tells that this one is done.
   const answer = page.waitForResponse((response) => response.url().endsWith('/approve'));
   await does(page, 'Approve');
@@ -101,7 +101,7 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
   const search = page.getByRole('textbox', { name: 'Search' });
   await search.fill(String(voucher['voucherCode']));
   await search.press('Enter');
-  await page.getByRole('cell', { name: String(voucher['serialNumber']) }).click();
+  await page.waitForURL(`**/vouchers/${voucher['serialNumber']}`);
   await page.getByText('USD 19.90').first().waitFor();
   // Every second factor is older than five minutes now.
   await scene.ledger.at(new Date(listening.clock.now().getTime() + 6 * 60_000));
@@ -115,7 +115,7 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
   await page.getByRole('dialog').getByText('Proposed').waitFor();
   assert.deepEqual(faults, []);
   const owner = await opens(openBrowser(t), stage, stage.owner, '/approvals');
-  await owner.page.getByRole('cell', { name: /Redemption: Correct/ }).click();
+  await owner.page.getByRole('row', { name: /Redemption: Correct/ }).click();
   await ready(owner.page);
   await does(owner.page, 'Approve');
   const code = owner.page.getByLabel('Six digits');
@@ -149,7 +149,7 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await page.getByRole('dialog').getByText('Proposed', { exact: true }).waitFor();
   // Its maker can withdraw it, but not approve it.
   await goes(page, '/approvals?tab=mine');
-  await page.getByRole('cell', { name: 'Settlement: Approve' }).click();
+  await page.getByRole('row', { name: 'Settlement: Approve' }).click();
   await page.getByRole('button', { name: 'Withdraw' }).waitFor();
   assert.equal(await page.getByRole('button', { name: 'Approve' }).count(), 0);
   await approves(second.page, 'Settlement: Approve');

@@ -18,7 +18,7 @@ async function proposes(page: Page, button: string) {
 
 /** Approves an order on the page of approvals. @returns the passphrase, which only the approver is shown */
 async function approves(page: Page, title: RegExp): Promise<string> {
-  await page.getByRole('cell', { name: title }).click();
+  await page.getByRole('row', { name: title }).click();
   await page.getByRole('button', { name: 'Approve' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('button', { name: 'Approve' }).click();

@@ -55,6 +55,23 @@ describe('the operator API for support', () => {
     assert.equal(named.body.transactionId, transactionId);
   });
 
+  test('finds what a reference names without its merchant', async () => {
+    const search = async (reference: string) =>
+      (await api.post('/transactions/search', { reference })).body.items;
+    const [named, ...others] = await search('sale 👩‍🍳 1');
+    assert.deepEqual(others, []);
+    assert.deepEqual(
+      [named.operation, named.merchantId, named.serialNumber],
+      ['redeem', merchantId, serialOf(first())],
+    );
+    const shown = await api.get(`/transactions/${named.transactionId}`);
+    assert.equal(shown.body.reference, 'sale 👩‍🍳 1');
+    const [ordered] = await search('support-1');
+    const { body: batch } = await api.get(`/batches/${ordered.transactionId}`);
+    assert.deepEqual([ordered.operation, batch.reference], ['generate', 'support-1']);
+    assert.deepEqual(await search('nothing has this reference'), []);
+  });
+
   test('lists the vouchers of a batch by pages without a gap, and those in one state', async () => {
     await api.post(`/vouchers/${serialOf(vouchers[9] as Made)}/block`, {});
     const { body } = await api.get(`/vouchers/${serialOf(first())}`);

@@ -66,24 +66,24 @@ export const de: Catalogue = {
   },
   search: {
     label: 'Suche',
-    placeholder: 'Suchen',
-    page: 'Seite',
-    merchant: 'Händler',
+    placeholder: 'Suchen, oder einen Vorgang beginnen',
+    finds: { pages: 'Seiten', things: 'Händler, Produkte, Benutzer', operations: 'Vorgänge' },
     kinds: {
       code: 'Den Gutschein mit diesem Code suchen',
       'code-with-pin': 'Ein Code mit PIN',
       masked: 'Gutscheine mit dem maskierten Code',
       serial: 'Gutschein',
       transaction: 'Transaktion oder Charge',
+      settlement: 'Abrechnung',
       reference: 'Referenz',
     },
     isSecret:
       'Diese 16 Ziffern sind ein Code mit PIN. Sie wurden nicht gesendet. Suchen Sie nach Seriennummer oder maskiertem Code.',
     isCode:
       'Ein voller Code wird nur im Rumpf der Anfrage gesendet, und die Suche wird im Protokoll vermerkt.',
-    nothing: 'Nichts gefunden. Prüfen Sie die Ziffern, oder suchen Sie nach der Referenz des Händlers.',
-    merchantNeeded: 'Jeder Händler hat eigene Referenzen. Welcher Händler ist es?',
-    how: 'Geben Sie eine Seriennummer ein, einen maskierten Code wie 4829****7641, die ID einer Transaktion oder eine Referenz.',
+    nothing:
+      'Nichts gefunden. Prüfen Sie die Ziffern, oder suchen Sie nach der Referenz einer Zahlung oder Bestellung.',
+    how: 'Geben Sie eine Seriennummer ein, einen maskierten Code wie 4829****7641, die ID einer Transaktion, die Nummer einer Abrechnung oder eine Referenz.',
   },
   list: {
     table: 'Tabelle',
@@ -102,6 +102,10 @@ export const de: Catalogue = {
     exportCapped: 'Mehr fasst eine Datei nicht: Grenzen Sie die Filter ein.',
     download: 'CSV herunterladen',
     onePerLine: 'Ein Eintrag je Zeile.',
+    select: 'Auswählen',
+    selectAll: 'Alle auswählen',
+    selected: (count) => `${count} ausgewählt`,
+    unselect: 'Auswahl aufheben',
   },
   action: {
     cancel: 'Abbrechen',

@@ -28,8 +28,12 @@ export function Screen() {
   const texts = useTexts();
   const { action } = useWords();
   const { operations, offers } = useApp();
-  const { batch, action: first = 'block' } = useFilters();
-  const [values, setValues] = useState<Input>({ action: first, batch });
+  const { batch, serialNumbers, action: first = 'block' } = useFilters();
+  const [values, setValues] = useState<Input>({
+    action: first,
+    batch,
+    serialNumbers: serialNumbers?.split(','),
+  });
   const isAsked = ({ name }: Field) =>
     name === 'action' ||
     name === (batch ? 'batch' : 'serialNumbers') ||

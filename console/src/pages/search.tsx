@@ -1,14 +1,12 @@
-import { Select, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Guess, guess, searched } from '../search.ts';
-import { useChangeFilters, useFilters } from '../ui/address.ts';
+import { useFilters } from '../ui/address.ts';
 import { type Item, pageOf, Rows } from '../ui/list.tsx';
 import { shownAs } from '../ui/lists.tsx';
-import { useMerchants } from '../ui/names.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 
 /**
@@ -16,7 +14,7 @@ import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
  */
 export function Screen() {
   const texts = useTexts().search;
-  const { text = '', merchantId } = useFilters();
+  const { text = '' } = useFilters();
   const { turn } = useLocation().state as { turn?: string };
   const code = text === '' ? searched.code : undefined;
   const navigate = useNavigate();
@@ -31,19 +29,7 @@ export function Screen() {
   const wanted: Guess | undefined = code === undefined ? found : { kind: 'code', text: code };
   if (!wanted) return <Answer note="" body={<Empty text={texts.how} />} />;
   const note = code === undefined ? `${texts.kinds[wanted.kind]} ${text}` : texts.isCode;
-  return (
-    <Answer
-      note={note}
-      body={
-        <Stack>
-          {wanted.kind === 'reference' && <ChooseMerchant chosen={merchantId} text={text} />}
-          {(wanted.kind !== 'reference' || merchantId) && (
-            <Found wanted={wanted} merchantId={merchantId} turn={turn} />
-          )}
-        </Stack>
-      }
-    />
-  );
+  return <Answer note={note} body={<Found wanted={wanted} turn={turn} />} />;
 }
 
 function Answer({ note, body }: { note: string; body: ReactNode }) {
@@ -56,85 +42,79 @@ function Answer({ note, body }: { note: string; body: ReactNode }) {
   );
 }
 
-function ChooseMerchant({ chosen, text }: { chosen: string | undefined; text: string }) {
-  const texts = useTexts();
-  const change = useChangeFilters();
-  const { merchants } = useMerchants();
-  return (
-    <Panel padded>
-      <Text size="sm" mb="xs">
-        {texts.search.merchantNeeded}
-      </Text>
-      <Select
-        w={320}
-        maw="100%"
-        searchable
-        value={chosen ?? null}
-        onChange={(merchantId) => change({ text, merchantId: merchantId ?? undefined })}
-        aria-label={texts.nav.merchants}
-        data={merchants.map(({ id, name }) => ({ value: id, label: `${name} (${id})` }))}
-      />
-    </Panel>
-  );
-}
-
-type FoundProps = { wanted: Guess; merchantId: string | undefined; turn: string | undefined };
+type FoundProps = { wanted: Guess; turn: string | undefined };
 
 /** @param turn differs from search to search, also if both are for codes */
-function Found({ wanted, merchantId, turn }: FoundProps) {
+function Found({ wanted, turn }: FoundProps) {
   const texts = useTexts();
+  const navigate = useNavigate();
   const { data, error, isFetching } = useQuery({
     // A code is never cached.
-    queryKey: ['search', wanted.kind, wanted.kind === 'code' ? turn : wanted.text, merchantId],
+    queryKey: ['search', wanted.kind, wanted.kind === 'code' ? turn : wanted.text],
     gcTime: 0,
     staleTime: 0,
     retry: false,
-    queryFn: () => look(wanted, merchantId),
+    queryFn: () => look(wanted),
   });
-  if (isFetching) return <Busy />;
+  const found = Object.entries(data ?? {}) as [Noun, readonly Item[]][];
+  const all = found.flatMap(([noun, items]) => items.map((item) => SHOWN[noun].to(item)));
+  const only = !isFetching && all.length === 1 ? all[0] : undefined;
+  useEffect(() => {
+    if (only) void navigate({ to: only, replace: true });
+  }, [only, navigate]);
+  if (isFetching || only) return <Busy />;
   if (error) return <Problem error={error} />;
-  if (!data || NOUNS.every((noun) => data[noun].length === 0))
+  if (all.length === 0)
     return (
       <Panel>
         <Empty text={texts.search.nothing} />
       </Panel>
     );
-  return NOUNS.filter((noun) => data[noun].length > 0).map((noun) => (
-    <Panel key={noun} title={texts.nav[noun]}>
-      <Rows items={data[noun]} to={pageOf(OF[noun])} {...shownAs(OF[noun])} />
-    </Panel>
-  ));
+  return found
+    .filter(([, items]) => items.length > 0)
+    .map(([noun, items]) => (
+      <Panel key={noun} title={noun === 'named' ? texts.search.kinds.reference : texts.nav[noun]}>
+        <Rows items={items} {...SHOWN[noun]} />
+      </Panel>
+    ));
 }
 
-const NOUNS = ['vouchers', 'transactions', 'batches'] as const;
-const OF = { vouchers: 'voucher.list', transactions: 'transaction.list', batches: 'batch.list' } as const;
+const addressed = (list: 'voucher.list' | 'transaction.list' | 'batch.list' | 'settlement.list') => ({
+  ...shownAs(list),
+  to: pageOf(list) as (item: Item) => string,
+});
 
-type Results = {
-  readonly vouchers: readonly Item[];
-  readonly transactions: readonly Item[];
-  readonly batches: readonly Item[];
+/** How what was found is shown, and the page of each item. */
+const SHOWN = {
+  vouchers: addressed('voucher.list'),
+  transactions: addressed('transaction.list'),
+  batches: addressed('batch.list'),
+  settlements: addressed('settlement.list'),
+  named: {
+    columns: ['operation', 'merchantId', 'serialNumber', 'transactionId'],
+    to: ({ operation, transactionId }: Item) =>
+      `/${operation === 'generate' ? 'batches' : 'transactions'}/${transactionId}`,
+  },
 };
+type Noun = keyof typeof SHOWN;
+type Results = { readonly [noun in Noun]?: readonly Item[] };
 
 /** Asks for everything that the text could be. If a thing does not exist, its list is empty. */
-async function look({ kind, text }: Guess, merchantId: string | undefined): Promise<Results> {
-  const vouchers = async (body: object) => (await send<Page<Item>>('POST', '/vouchers/find', { body })).items;
+async function look({ kind, text }: Guess): Promise<Results> {
+  const found = async (path: string, body: object) => (await send<Page<Item>>('POST', path, { body })).items;
   const one = (item: Promise<Item>) => orNone(item.then((each) => [each]));
-  if (kind === 'code') return { vouchers: await vouchers({ code: text }), transactions: [], batches: [] };
-  if (kind === 'masked') return { vouchers: await vouchers({ masked: text }), transactions: [], batches: [] };
-  if (kind === 'transaction') {
-    const [found, transactions, batches] = await Promise.all([
-      orNone(vouchers({ transactionId: text })),
-      one(get<Item>(`/transactions/${text}`)),
-      one(get<Item>(`/batches/${text}`)),
-    ]);
-    return { vouchers: found, transactions, batches };
-  }
-  const body = { reference: text, merchantId };
-  const [found, transactions] = await Promise.all([
-    orNone(vouchers(body)),
-    one(send<Item>('POST', '/transactions/find', { body })),
+  if (kind === 'code') return { vouchers: await found('/vouchers/find', { code: text }) };
+  if (kind === 'masked') return { vouchers: await found('/vouchers/find', { masked: text }) };
+  if (kind === 'settlement')
+    return { settlements: (await get<Page<Item>>('/settlements', { number: text })).items };
+  if (kind === 'reference')
+    return { named: await orNone(found('/transactions/search', { reference: text })) };
+  const [vouchers, transactions, batches] = await Promise.all([
+    orNone(found('/vouchers/find', { transactionId: text })),
+    one(get<Item>(`/transactions/${text}`)),
+    one(get<Item>(`/batches/${text}`)),
   ]);
-  return { vouchers: found, transactions, batches: [] };
+  return { vouchers, transactions, batches };
 }
 
 /** @throws ApiProblem for anything but what was not found */

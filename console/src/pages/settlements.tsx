@@ -35,6 +35,18 @@ export function Screen() {
           of="settlement.list"
           search={search}
           narrow={[door === 'operator' ? 'merchantId' : 'number', 'state', 'payable']}
+          bulk={
+            offers('settlement.file')
+              ? (items) => {
+                  const given = {
+                    settlements: items.map(({ id }) => String(id)),
+                    due: undefined,
+                    again: undefined,
+                  };
+                  return <Actions acts={[{ name: 'settlement.file', given }]} />;
+                }
+              : undefined
+          }
           empty={
             <Empty
               text={texts.empty[door === 'operator' ? 'settlements' : 'statements']}

@@ -6,6 +6,7 @@ import type { Acts } from '../ui/actions.tsx';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
+import type { Item } from '../ui/list.tsx';
 import { ListPage, PageHead } from '../ui/page.tsx';
 import { Empty, Panel } from '../ui/parts.tsx';
 import { Sheets } from '../ui/sheets.tsx';
@@ -13,11 +14,29 @@ import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields, Time, Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
+/** The operations on the selected vouchers, of which the next page shows the effect. */
+function Selected({ items }: { items: readonly Item[] }) {
+  const { word } = useWords();
+  const serialNumbers = items.map(({ serialNumber }) => serialNumber).join(',');
+  return (['block', 'unblock', 'extend'] as const).map((action) => (
+    <Button
+      key={action}
+      variant="default"
+      component={Link}
+      to="/vouchers/bulk"
+      search={{ action, serialNumbers } as never}
+    >
+      {word(action)}
+    </Button>
+  ));
+}
+
 export function Screen() {
   const { offers } = useApp();
   const { action } = useWords();
+  const bulk = offers('voucher.bulk') ? (items: readonly Item[]) => <Selected items={items} /> : undefined;
   return (
-    <ListPage name="vouchers" of="voucher.list">
+    <ListPage name="vouchers" of="voucher.list" bulk={bulk}>
       {offers('voucher.bulk') && (
         <Button variant="default" component={Link} to="/vouchers/bulk">
           {action('voucher.bulk').label}
@@ -38,7 +57,9 @@ export function Thing() {
   const serialNumber = useParam('serialNumber');
   const { thing, instead } = useThing<Voucher>(`/vouchers/${serialNumber}`);
   if (!thing) return instead;
-  const { currency, balance, value, reserved, replacedBy, timeline } = thing;
+  const { currency, balance, value, reserved, replacedBy } = thing;
+  // A search changes nothing: it is in the audit.
+  const timeline = thing.timeline.filter(({ what }) => what !== 'voucher.find');
   return (
     <>
       <PageHead
@@ -83,6 +104,12 @@ export function Thing() {
               </div>
               <Fields
                 of={thing}
+                links={{
+                  batchReference: offers('batch.show') ? `/batches/${thing.batch}` : undefined,
+                  product: offers('product.show')
+                    ? `/products/${encodeURIComponent(thing.product)}`
+                    : undefined,
+                }}
                 without={[
                   'serialNumber',
                   'voucherCode',
@@ -136,7 +163,13 @@ function Title({ entry, currency }: { entry: Entry; currency: string }) {
   return (
     <Group gap="xs" justify="space-between" wrap="nowrap">
       <span className={entry.kind === 'decline' ? 'bad' : undefined}>
-        {kind(entry.what)}
+        {entry.transactionId ? (
+          <Link to={`/transactions/${entry.transactionId}`} className="quiet-link">
+            {kind(entry.what)}
+          </Link>
+        ) : (
+          kind(entry.what)
+        )}
         {entry.code && ` · ${declined.title}: ${codes[entry.code] ?? entry.code}`}
       </span>
       {entry.amount !== null && (
@@ -153,7 +186,7 @@ function Title({ entry, currency }: { entry: Entry; currency: string }) {
 function Note({ entry }: { entry: Entry }) {
   const { label } = useWords();
   return (
-    <Text size="sm" className="quiet" component="div">
+    <Text size="sm" className="quiet running" component="div">
       <Time at={entry.at} />
       {entry.merchantId && (
         <>

@@ -1,9 +1,8 @@
 import { ActionIcon, Button, Menu } from '@mantine/core';
 import { type ReactNode, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import { ActionForm } from './action-form.tsx';
+import { ActionDialog } from './action-dialog.tsx';
 import { useApp } from './app.tsx';
-import { Dialog } from './dialog.tsx';
 import { Icon } from './icons.tsx';
 import { useWords } from './words.ts';
 
@@ -48,11 +47,10 @@ type Props = {
 export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const texts = useTexts().list;
   const words = useWords();
-  const { operations, offers } = useApp();
+  const { offers } = useApp();
   const [opened, setOpened] = useState<Act>();
   const menu = useRef<HTMLButtonElement>(null);
   const offered = acts.filter((act): act is Act => Boolean(act && offers(act.name)));
-  const operation = opened && operations?.get(opened.name);
   const close = () => setOpened(undefined);
   // The result of an action stays visible when the page offers no more actions.
   if (offered.length === 0 && !opened) return null;
@@ -104,14 +102,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
           </Menu.Dropdown>
         </Menu>
       )}
-      <Dialog
-        opened={opened !== undefined}
-        onClose={close}
-        title={opened && labelOf(opened)}
-        closeOnClickOutside={false}
-      >
-        {opened && operation && <ActionForm act={opened} operation={operation} close={close} />}
-      </Dialog>
+      <ActionDialog act={opened} close={close} />
     </>
   );
 }

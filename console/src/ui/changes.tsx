@@ -58,7 +58,7 @@ const ID_SHOWN = 12;
 export function Subject({ of, within }: { of: string; within?: unknown }) {
   const { noun } = useWords();
   const { nameOf } = useMerchants();
-  const emailOf = useUsers();
+  const { emailOf } = useUsers();
   const [, kind = '', id = ''] = /^(bank account|\S+) (.+)$/.exec(of) ?? [];
   if (id === '') return <span className="mono">{of}</span>;
   const { number, email } = fieldsOf(within);

@@ -1,7 +1,7 @@
 import { Button, Group, Skeleton, Title } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
-import { type ReactNode, type RefObject, useEffect, useEffectEvent, useRef } from 'react';
+import { Link } from '@tanstack/react-router';
+import { type ReactNode, type RefObject, useEffect, useEffectEvent, useId, useRef } from 'react';
 import { get, type Page } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Filters } from './address.ts';
@@ -11,6 +11,7 @@ import { FilterBar } from './filters.tsx';
 import { AGAIN_MS } from './items.ts';
 import { shownAs } from './lists.tsx';
 import { Empty, Problem } from './parts.tsx';
+import { type Selection, SelectionBar, useSelection } from './selection.tsx';
 import { isTight, Value } from './value.tsx';
 import { useWords } from './words.ts';
 
@@ -34,6 +35,8 @@ export type ListProps = {
   readonly cell?: (name: string, item: Item) => ReactNode | undefined;
   /** The actions at the end of a row. */
   readonly actions?: (item: Item) => ReactNode;
+  /** The actions on the rows that are selected. Without it, none can be. */
+  readonly bulk?: ((items: readonly Item[]) => ReactNode) | undefined;
   readonly empty?: ReactNode;
   readonly title?: string;
   /** Only the first rows, without a button for more or an export. */
@@ -130,6 +133,9 @@ export function List(props: ListProps) {
   // Of several pages, each would be read again.
   const isShort = data?.pages.length === 1;
   useLive(section, props.runs ?? items.some(isRunning), () => isShort && refetch());
+  const keys = keysOf(items);
+  const { selection, selected, clear } = useSelection(keys);
+  const chosen = props.bulk ? items.filter((_, index) => selected.includes(keys[index] ?? '')) : [];
   const isFiltered = Object.values(given).some(Boolean);
   const nothing =
     isFiltered || !props.empty ? <Empty text={isFiltered ? texts.filtered : texts.empty} /> : props.empty;
@@ -142,7 +148,13 @@ export function List(props: ListProps) {
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}
-          {hasTools && fields.length > 0 && <FilterBar fields={fields} search={search ?? {}} />}
+          {chosen.length > 0 ? (
+            <SelectionBar items={chosen} clear={clear}>
+              {props.bulk?.(chosen)}
+            </SelectionBar>
+          ) : (
+            hasTools && fields.length > 0 && <FilterBar fields={fields} search={search ?? {}} />
+          )}
           {items.length > 0 && !props.brief && (
             <Export path={path} query={query} columns={columns} isPaged={isPaged} />
           )}
@@ -155,7 +167,9 @@ export function List(props: ListProps) {
       )}
       {isPending && !error && <Waiting rows={Math.min(limit, 8)} />}
       {data && items.length === 0 && nothing}
-      {items.length > 0 && <Rows items={items} columns={columns} {...shown} />}
+      {items.length > 0 && (
+        <Rows items={items} columns={columns} selection={props.bulk && selection} {...shown} />
+      )}
       {hasNextPage && !props.brief && (
         <Group justify="center" p="sm">
           <Button variant="default" loading={isFetchingNextPage} onClick={() => fetchNextPage()}>
@@ -185,6 +199,7 @@ type RowsProps = Pick<ListProps, 'narrow' | 'cell' | 'actions'> & {
   readonly to?: ((item: Item) => string) | undefined;
   readonly items: readonly Item[];
   readonly columns: readonly string[];
+  readonly selection?: Selection | undefined;
   /** The currency of amounts, if the items do not name it. */
   readonly currency?: string;
 };
@@ -198,12 +213,12 @@ function keysOf(items: readonly Item[]): readonly string[] {
 }
 const NARROW = 3;
 
-export function Rows({ items, columns: named, narrow, to, cell, actions, currency }: RowsProps) {
+export function Rows({ items, columns: named, narrow, to, cell, actions, selection, currency }: RowsProps) {
   const columns = actions ? [...named, ''] : named;
+  const id = useId();
   const keys = keysOf(items);
   const texts = useTexts().list;
   const { label } = useWords();
-  const navigate = useNavigate();
   const isKept = (name: string, index: number) => name === '' || (narrow?.includes(name) ?? index < NARROW);
   const kept = columns.filter(isKept);
   const classes = columns.map((name, index) => {
@@ -227,6 +242,15 @@ export function Rows({ items, columns: named, narrow, to, cell, actions, currenc
           <tr>
             {columns.map((name, index) => (
               <th key={name} className={classes[index]} scope="col">
+                {index === 0 && selection && (
+                  <input
+                    type="checkbox"
+                    className="row-check"
+                    aria-label={texts.selectAll}
+                    checked={keys.every((key) => selection.has(key))}
+                    onChange={selection.toggleAll}
+                  />
+                )}
                 {name === '' ? <span className="skip">{texts.actions}</span> : label(name)}
               </th>
             ))}
@@ -235,19 +259,31 @@ export function Rows({ items, columns: named, narrow, to, cell, actions, currenc
         <tbody>
           {items.map((item, row) => {
             const target = to?.(item);
-            const open = target === undefined ? undefined : () => navigate({ to: target });
+            const label = `${id}${row}`;
+            const key = keys[row] ?? '';
             return (
               <tr
-                key={keys[row]}
-                className={open ? 'link' : isTotal(item) ? 'total' : undefined}
-                tabIndex={open && 0}
-                onClick={open}
-                onKeyDown={
-                  open && ((event) => event.key === 'Enter' && event.target === event.currentTarget && open())
-                }
+                key={key}
+                className={target ? 'link' : isTotal(item) ? 'total' : undefined}
+                onKeyDown={selection && ((event) => event.key === 'x' && selection.toggle(key))}
               >
                 {columns.map((name, index) => (
-                  <td key={name} className={classes[index]}>
+                  <td key={name} className={classes[index]} id={name === kept[0] ? label : undefined}>
+                    {index === 0 && selection && (
+                      <input
+                        type="checkbox"
+                        className="row-check"
+                        aria-label={`${texts.select} ${key}`}
+                        checked={selection.has(key)}
+                        onChange={({ nativeEvent }) =>
+                          selection.toggle(key, (nativeEvent as MouseEvent).shiftKey)
+                        }
+                      />
+                    )}
+                    {/* It covers the row, and is as a link is: also in another tab, and to be copied. */}
+                    {target && name === kept[0] && (
+                      <Link to={target} className="row-link" aria-labelledby={label} />
+                    )}
                     {(name === '' ? actions?.(item) : cell?.(name, item)) ?? (
                       <Value
                         name={name}

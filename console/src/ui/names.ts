@@ -20,8 +20,7 @@ export function useMerchants() {
 
 export const useProducts = () => useFirst<Listed<'product.list'>>('/products', useOffered('product.list'));
 
-/** Returns the email address of a user. */
-export function useUsers(): (id: string) => string | undefined {
+export function useUsers() {
   const users = useFirst<Listed<'user.list'>>('/users', useApp().offers('user.list'));
-  return (id) => users.find((each) => each.id === id)?.email;
+  return { users, emailOf: (id: string) => users.find((each) => each.id === id)?.email };
 }

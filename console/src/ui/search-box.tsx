@@ -1,24 +1,29 @@
 import { Combobox, Kbd, TextInput, useCombobox } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, useRef, useState } from 'react';
+import { type FormEvent, lazy, Suspense, useEffect, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { guess, searched } from '../search.ts';
+import { type Find, useFinds } from './finds.ts';
 import { Icon } from './icons.tsx';
-import { useMerchants } from './names.ts';
 import type { Places } from './shell.tsx';
 
-const SUGGESTED_MAX = 6;
+const ActionDialog = lazy(async () => ({
+  default: (await import('./action-dialog.tsx')).ActionDialog,
+}));
 
-/** Goes to a page, a merchant, or the thing that the form of the text suggests. 16 digits are never sent. */
+/**
+ * Goes to a page or to the thing that is named, or begins an operation: what the form of the text suggests, or
+ * what its words are in. 16 digits are never sent.
+ */
 export function SearchBox({ groups }: { groups: Places }) {
   const texts = useTexts().search;
   const navigate = useNavigate();
-  const { merchants } = useMerchants();
   const input = useRef<HTMLInputElement>(null);
   const combobox = useCombobox({ onDropdownClose: () => combobox.resetSelectedOption() });
   const [text, setText] = useState('');
   const [note, setNote] = useState<string>();
+  const [operation, setOperation] = useState<string>();
   const focus = () => {
     if (!document.querySelector('[aria-modal]')) input.current?.focus();
   };
@@ -26,17 +31,12 @@ export function SearchBox({ groups }: { groups: Places }) {
     ['/', focus],
     ['mod+K', focus],
   ]);
-  const wanted = text.trim().toLowerCase();
   const found = guess(text);
-  const pages = groups
-    .flatMap(({ places }) => places)
-    .filter(({ label }) => label.toLowerCase().includes(wanted))
-    .map(({ to, label }) => ({ to, label, kind: texts.page }));
-  const named = merchants
-    .filter(({ name, id }) => name.toLowerCase().includes(wanted) || id === wanted)
-    .map(({ id, name }) => ({ to: `/merchants/${id}`, label: name, kind: texts.merchant }));
-  const suggested = wanted === '' ? [] : [...pages, ...named].slice(0, SUGGESTED_MAX);
-
+  // Enter takes the first one.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the options follow from the text
+  useEffect(() => {
+    if (text.trim() !== '') combobox.selectFirstOption();
+  }, [text]);
   const leave = () => {
     setText('');
     combobox.closeDropdown();
@@ -59,51 +59,72 @@ export function SearchBox({ groups }: { groups: Places }) {
     });
     leave();
   };
-  const choose = (to: string) => {
-    if (to === '') return look();
-    void navigate({ to });
+  const choose = (chosen: string) => {
+    if (chosen === '') return look();
+    if (chosen.startsWith('/')) void navigate({ to: chosen });
+    else setOperation(chosen);
     leave();
   };
-  return (
-    <form onSubmit={look} style={{ flex: 1, maxWidth: 460 }}>
-      <Combobox store={combobox} onOptionSubmit={choose} shadow="md">
-        <Combobox.Target>
-          <TextInput
-            ref={input}
-            size="sm"
-            value={text}
-            placeholder={texts.placeholder}
-            aria-label={texts.label}
-            error={note}
-            autoComplete="off"
-            spellCheck={false}
-            leftSection={<Icon name="search" size={16} />}
-            rightSection={<Kbd size="xs">/</Kbd>}
-            onFocus={() => combobox.openDropdown()}
-            onBlur={() => combobox.closeDropdown()}
-            onChange={(event) => {
-              setNote(undefined);
-              setText(event.currentTarget.value);
-              combobox.openDropdown();
-              combobox.resetSelectedOption();
-            }}
-          />
-        </Combobox.Target>
-        <Combobox.Dropdown hidden={wanted === '' || found?.kind === 'code-with-pin'}>
-          <Combobox.Options aria-label={texts.label}>
-            {found && found.kind !== 'code-with-pin' && (
-              <Combobox.Option value="">
-                {texts.kinds[found.kind]} <b className="mono">{found.kind === 'code' ? '' : found.text}</b>
-              </Combobox.Option>
-            )}
-            {suggested.map(({ to, label, kind }) => (
-              <Combobox.Option value={to} key={to}>
-                {label} <span className="quiet">· {kind}</span>
-              </Combobox.Option>
-            ))}
-          </Combobox.Options>
-        </Combobox.Dropdown>
-      </Combobox>
-    </form>
+  // Any words could be a reference, which therefore comes last.
+  const named = found && found.kind !== 'code-with-pin' && (
+    <Combobox.Option value="">
+      {texts.kinds[found.kind]} <b className="mono">{found.kind === 'code' ? '' : found.text}</b>
+    </Combobox.Option>
   );
+  const isOpen = combobox.dropdownOpened && found?.kind !== 'code-with-pin';
+  return (
+    <>
+      <form onSubmit={look} style={{ flex: 1, maxWidth: 460 }}>
+        <Combobox store={combobox} onOptionSubmit={choose} shadow="md">
+          <Combobox.Target>
+            <TextInput
+              ref={input}
+              size="sm"
+              value={text}
+              placeholder={texts.placeholder}
+              aria-label={texts.label}
+              error={note}
+              autoComplete="off"
+              spellCheck={false}
+              leftSection={<Icon name="search" size={16} />}
+              rightSection={<Kbd size="xs">/</Kbd>}
+              onFocus={() => combobox.openDropdown()}
+              onBlur={() => combobox.closeDropdown()}
+              onChange={(event) => {
+                setNote(undefined);
+                setText(event.currentTarget.value);
+                combobox.openDropdown();
+              }}
+            />
+          </Combobox.Target>
+          <Combobox.Dropdown hidden={!isOpen}>
+            <Combobox.Options aria-label={texts.label} mah={420} style={{ overflowY: 'auto' }}>
+              {found?.kind !== 'reference' && named}
+              {isOpen && <Finds text={text} groups={groups} />}
+              {found?.kind === 'reference' && named}
+            </Combobox.Options>
+          </Combobox.Dropdown>
+        </Combobox>
+      </form>
+      <Suspense>
+        {operation && <ActionDialog act={{ name: operation }} close={() => setOperation(undefined)} />}
+      </Suspense>
+    </>
+  );
+}
+
+/** What the words are in, by its kind. */
+function Finds({ text, groups }: { text: string; groups: Places }) {
+  const kinds = useTexts().search.finds;
+  const finds = useFinds(text, groups);
+  const options = ({ to, label }: Find) => (
+    <Combobox.Option value={to} key={`${to} ${label}`}>
+      {label}
+    </Combobox.Option>
+  );
+  return finds.map(({ kind, found }) => (
+    <Combobox.Group label={kinds[kind]} key={kind}>
+      {found.map(options)}
+    </Combobox.Group>
+  ));
 }

@@ -48,7 +48,11 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   const { door } = useApp();
   const [isOpen, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: ({ location }) => location.pathname });
-  useHotkeys([['Escape', close]]);
+  useHotkeys([
+    ['Escape', close],
+    ['j', () => focusRow(1)],
+    ['k', () => focusRow(-1)],
+  ]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page begins at its top, without the menu
   useEffect(() => {
     close();
@@ -93,6 +97,13 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       </div>
     </div>
   );
+}
+
+/** Moves the focus to the row before or after the focused one; at first, to the first row. */
+function focusRow(step: 1 | -1): void {
+  const rows = [...document.querySelectorAll<HTMLElement>('.row-link')];
+  const at = rows.findIndex((row) => row.closest('tr')?.contains(document.activeElement));
+  rows[at < 0 ? 0 : at + step]?.focus();
 }
 
 /** The merchant whose portal this is. */

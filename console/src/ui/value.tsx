@@ -65,10 +65,7 @@ export function Copyable({ text, shown = text }: { text: string; shown?: string 
         <UnstyledButton
           className="mono"
           title={`${copied ? texts.copied : texts.copy}: ${text}`}
-          onClick={(event) => {
-            event.stopPropagation();
-            copy();
-          }}
+          onClick={copy}
         >
           {copied ? texts.copied : shown}
         </UnstyledButton>
@@ -83,7 +80,7 @@ function Merchant({ id }: { id: string }) {
   const name = nameOf(id) ?? `№ ${id}`;
   if (!offers('merchant.list')) return name;
   return (
-    <Link to={`/merchants/${id}`} className="quiet-link" onClick={(event) => event.stopPropagation()}>
+    <Link to={`/merchants/${id}`} className="quiet-link">
       <bdi className="long">{name}</bdi>
     </Link>
   );
@@ -175,7 +172,16 @@ const isTexts = (value: unknown) =>
   Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'string');
 
 /** The fields of one thing in the order of its schema, without those that are empty, lists or objects. */
-export function Fields({ of, without = [] }: { of: Thing; without?: readonly string[] }) {
+export function Fields({
+  of,
+  without = [],
+  links = {},
+}: {
+  of: Thing;
+  without?: readonly string[];
+  /** The addresses of the things that fields name. */
+  links?: Readonly<Record<string, string | undefined>>;
+}) {
   const { label } = useWords();
   const { door, shapeOf } = useApp();
   const currency = typeof of['currency'] === 'string' ? of['currency'] : undefined;
@@ -192,7 +198,13 @@ export function Fields({ of, without = [] }: { of: Thing; without?: readonly str
           <div key={name} style={{ display: 'contents' }}>
             <dt>{label(name)}</dt>
             <dd>
-              <Value name={name} value={value} currency={currency} />
+              {links[name] ? (
+                <Link to={links[name]} className="quiet-link">
+                  <Value name={name} value={value} currency={currency} />
+                </Link>
+              ) : (
+                <Value name={name} value={value} currency={currency} />
+              )}
             </dd>
           </div>
         ))}
