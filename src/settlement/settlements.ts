@@ -128,12 +128,14 @@ function listSettlements(
   const numbered =
     number === undefined
       ? sql``
-      : sql`and s.merchant_id = ${issuer}::integer and s.year = ${year}::integer and s.number = ${place}::integer`;
+      : sql`
+and s.merchant_id = ${issuer}::integer and s.year = ${year}::integer and s.number = ${place}::integer`;
   return db.query(
     settlementWhere(sql`
 (${merchant}::integer is null or s.merchant_id = ${merchant})
 and s.state = any (${wanted}::settlement_state[])
-${unpaid} ${numbered} and (${before}::integer is null or s.id < ${before}) order by s.id desc limit ${count}`),
+${unpaid} ${numbered}
+and (${before}::integer is null or s.id < ${before}) order by s.id desc limit ${count}`),
   );
 }
 

@@ -111,6 +111,7 @@ export const de: Catalogue = {
     cancel: 'Abbrechen',
     reveal: 'Eingabe zeigen',
     done: 'erledigt',
+    undo: 'Rückgängig',
     proposed: 'Vorgeschlagen',
     doneAlone: 'von Ihnen allein erledigt, weil noch niemand sonst freigeben kann',
     needsSecond: 'freigegeben; eine zweite Person muss es auch noch freigeben',
@@ -289,6 +290,7 @@ export const de: Catalogue = {
     statement: 'Auszug des Guthabens',
   },
   settlement: {
+    overdue: 'Überfällig',
     draft: 'Entwurf',
     carried: 'Übertrag',
     period: 'In diesem Zeitraum',

@@ -106,6 +106,7 @@ export const en = {
     cancel: 'Cancel',
     reveal: 'Show what is typed',
     done: 'done',
+    undo: 'Undo',
     proposed: 'Proposed',
     doneAlone: 'done by you alone, since nobody else could approve it yet',
     needsSecond: 'approved; a second person has to approve it, too',
@@ -278,6 +279,7 @@ export const en = {
   },
   settlement: {
     draft: 'Draft',
+    overdue: 'Overdue',
     carried: 'Carried over',
     period: 'In this period',
     outstanding: 'Due on earlier statements',

@@ -1,5 +1,4 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
@@ -17,6 +16,7 @@ import { intoView, Problem, submits } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
 import { Stated, type Statement } from './statement.tsx';
 import { StepUp } from './step-up.tsx';
+import { useDone } from './undo.tsx';
 import { useWords } from './words.ts';
 
 type Props = { act: Act; operation: Operation; close(): void };
@@ -33,6 +33,7 @@ export function ActionForm({ act, operation, close }: Props) {
   const texts = useTexts().action;
   const words = useWords();
   const client = useQueryClient();
+  const announce = useDone();
   const { shapeOf } = useApp();
   const [base, setBase] = useState<Input>(current);
   const [values, setValues] = useState<Input>({ ...current, ...initial });
@@ -78,7 +79,7 @@ export function ActionForm({ act, operation, close }: Props) {
     if (file) save(file.name, file.content);
     const isFirst = name === 'approval.approve' && done['state'] === 'PENDING';
     const outcome = approval ? texts.doneAlone : isFirst ? texts.needsSecond : texts.done;
-    notifications.show({ message: `${label}: ${outcome}` });
+    announce(name, input, `${label}: ${outcome}`);
     finish(done);
   };
   const { mutate, error, isPending } = useMutation({ mutationFn: attempt });

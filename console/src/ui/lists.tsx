@@ -1,6 +1,6 @@
 import { useTexts } from '../i18n/index.tsx';
 import type { Item, ListProps } from './list.tsx';
-import { State } from './value.tsx';
+import { State, Value } from './value.tsx';
 
 type Shown = Pick<ListProps, 'narrow' | 'cell'> & { readonly columns: readonly string[] };
 
@@ -19,6 +19,7 @@ const LISTS = {
   'settlement.list': {
     columns: ['number', 'merchantId', 'state', 'firstDay', 'lastDay', 'dueOn', 'openDisputes', 'payable'],
     narrow: ['number', 'state', 'payable'],
+    cell: (name: string, item: Item) => (name === 'dueOn' ? <Due of={item} /> : undefined),
   },
   'transaction.list': {
     columns: ['timestamp', 'kind', 'merchantId', 'serialNumber', 'voucherCode', 'reference', 'amount'],
@@ -53,6 +54,19 @@ export function shownAs(list: string): Shown | undefined {
 export function stateOfWebhook({ enabled, failingSince }: Item): string {
   if (!enabled) return 'disabled';
   return failingSince ? 'failing' : 'active';
+}
+
+/** The day by which a settlement is to be paid, and whether that is over. */
+function Due({ of: { dueOn, state } }: { of: Item }) {
+  const { overdue } = useTexts().settlement;
+  const isPaid = state === 'PAID' || state === 'DRAFT' || dueOn === null;
+  const isLate = !isPaid && String(dueOn) < new Date().toISOString().slice(0, 10);
+  return (
+    <span className={isLate ? 'bad' : undefined} title={isLate ? overdue : undefined}>
+      <Value name="dueOn" value={dueOn} />
+      {isLate && <span className="skip">{overdue}</span>}
+    </span>
+  );
 }
 
 /** An endpoint without a URL. */
