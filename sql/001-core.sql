@@ -124,10 +124,15 @@ create table api_keys (
   revoked_at timestamptz,
   rotated_to text, -- the key that replaces it
   is_of_merchant boolean not null default false, -- made by a user or a token of the merchant
+  -- the last event about its expiry that was queued
+  expiry_announced text
+    constraint api_keys_expiry_announced check (expiry_announced in ('expiring', 'expired')),
   changed_by xid8 not null default pg_current_xact_id(),
   constraint api_keys_limit_is_whole check ((calls_per_second is null) = (calls_burst is null))
 );
 create index api_keys_by_merchant on api_keys (merchant_id);
+create index api_keys_to_announce on api_keys (expires_at)
+  where revoked_at is null and expiry_announced is distinct from 'expired';
 create index api_keys_by_change on api_keys (changed_by);
 
 -- Stores the transaction of every change of a merchant or a key. Each process asks for the changes since it

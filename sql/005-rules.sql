@@ -150,6 +150,33 @@ begin
     and (e.events is null or p_type = any (e.events));
 end $$;
 
+-- Queues an event about each of some vouchers of a bucket, for the merchant that generated it. p_amounts:
+-- what left each voucher, in minor units; null if nothing moved.
+create function announce_vouchers(
+  p_bucket integer, p_type text, p_serials bigint[], p_amounts bigint[], p_events uuid[], p_now timestamptz
+) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
+  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, data, occurred_at, due_at, state,
+    finished_at)
+  select k.bucket, e.id, u.event_id, p_type, json_strip_nulls(json_build_object(
+      'serialNumber', v.serial_number::text,
+      'amount', trim_scale(u.amount_minor / 10::numeric ^ b.decimals),
+      'currency', case when u.amount_minor is not null then b.currency end,
+      'replacedBy', v.replaced_by::text)),
+    p_now, p_now, case when e.url is null then 'KEPT' else 'PENDING' end::delivery_state,
+    case when e.url is null then p_now end
+  from buckets k
+  cross join unnest(p_serials, p_amounts, p_events) as u (serial_number, amount_minor, event_id)
+  join vouchers v on v.bucket = k.bucket and v.serial_number = u.serial_number
+  join batches b on b.id = v.batch_id
+  join webhook_endpoints e on e.merchant_id = b.merchant_id and e.disabled_at is null
+    and e.removed_at is null and (e.events is null or p_type = any (e.events))
+  where k.bucket = p_bucket;
+end $$;
+revoke execute on function announce_vouchers from public;
+grant execute on function announce_vouchers to scrip_service;
+
 -- Returns the time of the books. Only a demo or a test replaces this function, to move the time. That takes
 -- the rights of the schema's owner.
 create function database_time() returns timestamptz language sql volatile as $$ select clock_timestamp() $$;

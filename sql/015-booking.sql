@@ -447,6 +447,7 @@ begin
   update vouchers v set balance_minor = 0 where v.bucket = p_bucket and v.serial_number = any (due);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, swept);
+  perform announce_vouchers(p_bucket, 'voucher.expired', due, amounts, p_ids[:swept], p_now);
   return next;
 end $$;
 

@@ -43,6 +43,16 @@ const ReachedLimit = Type.Object({
   limit: Type.Number({ description: "The most in a day of the operator's books." }),
 });
 
+const named = { serialNumber: Type.String({ pattern: '^[0-9]{1,15}$' }) };
+const Named = Type.Object(named);
+const Ended = Type.Object({
+  ...named,
+  amount: Type.Number({ minimum: 0, description: 'What left the voucher.' }),
+  currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' }),
+});
+const keyId = Type.String({ pattern: '^key_[A-Za-z0-9]{16}$' });
+const KeyExpiry = Type.Object({ keyId, expiresAt: Type.String({ format: 'date-time' }) });
+
 const DAY = { pattern: '^\\d{4}-\\d{2}-\\d{2}$' };
 const settlement = {
   settlementId: Type.String({ pattern: '^\\d+$' }),
@@ -103,6 +113,53 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
     summary: 'A daily limit was reached',
     description: 'A request was refused (03) by a daily limit. Sent at the first refusal of a day.',
     data: ReachedLimit,
+  },
+  'voucher.blocked': {
+    summary: 'A voucher was blocked',
+    description: 'The operator blocked a voucher that you generated. It cannot be redeemed (43).',
+    data: Named,
+  },
+  'voucher.unblocked': {
+    summary: 'A voucher was unblocked',
+    description: 'The operator ended the block of a voucher that you generated.',
+    data: Named,
+  },
+  'voucher.expired': {
+    summary: 'A voucher has expired',
+    description:
+      'The balance of a voucher that you generated has expired. Sent within minutes of its expiry.',
+    data: Ended,
+  },
+  'voucher.canceled': {
+    summary: 'A voucher was canceled',
+    description:
+      'A voucher that you generated was canceled, by the operator or by the shop that activated it.',
+    data: Ended,
+  },
+  'voucher.replaced': {
+    summary: 'A voucher was replaced',
+    description: 'The operator replaced a voucher that you generated. The new one has another code.',
+    data: Type.Object({ ...named, replacedBy: Type.String({ pattern: '^[0-9]{1,15}$' }) }),
+  },
+  'api-key.expiring': {
+    summary: 'An API key expires soon',
+    description: 'One of your API keys expires within seven days: rotate it.',
+    data: KeyExpiry,
+  },
+  'api-key.expired': {
+    summary: 'An API key has expired',
+    description: 'One of your API keys has expired, and is refused (01).',
+    data: KeyExpiry,
+  },
+  'api-key.revoked': {
+    summary: 'An API key was revoked',
+    description: 'One of your API keys was revoked, and is refused (01).',
+    data: Type.Object({ keyId, revokedAt: Type.String({ format: 'date-time' }) }),
+  },
+  'webhook.disabled': {
+    summary: 'An endpoint was turned off',
+    description: 'One of your endpoints failed for five days, or is gone. Sent to your other endpoints.',
+    data: Type.Object({ endpointId: Type.String({ pattern: '^[0-9]+$' }), reason: Type.String() }),
   },
   'settlement.approved': {
     summary: 'A settlement was approved',

@@ -275,6 +275,8 @@ const settlement = {
   payable: 1234.5,
   dueOn: '2030-02-05',
 };
+const named = { serialNumber: '10000000042' };
+const expiry = { keyId: 'key_0a1B2c3D4e5F6g7H', expiresAt: '2030-02-07T00:00:00.000Z' };
 const bank = { bankReference: 'RF18 5390 0754 7034', valueDate: '2030-02-05' };
 
 /** The data of each webhook event. */
@@ -286,6 +288,15 @@ export const EVENT_DATA: Readonly<Record<string, unknown>> = {
   'redemption.updated': updated,
   'float.low': { currency: 'USD', balance: 412.5, threshold: 500 },
   'limit.reached': { flow: 'redeem', keyId: 'key_0a1B2c3D4e5F6g7H', currency: 'USD', limit: 2000 },
+  'voucher.blocked': named,
+  'voucher.unblocked': named,
+  'voucher.expired': { ...named, amount: 12.5, currency: 'USD' },
+  'voucher.canceled': { ...named, amount: 25, currency: 'USD' },
+  'voucher.replaced': { ...named, replacedBy: '10000000106' },
+  'api-key.expiring': expiry,
+  'api-key.expired': expiry,
+  'api-key.revoked': { keyId: expiry.keyId, revokedAt: '2030-01-31T12:00:00.000Z' },
+  'webhook.disabled': { endpointId: '3', reason: 'it answered 410 Gone' },
   'settlement.approved': { ...settlement, state: 'APPROVED' },
   'settlement.paid': { ...settlement, state: 'PAID', ...bank },
   'settlement.returned': { ...settlement, state: 'RETURNED', ...bank },

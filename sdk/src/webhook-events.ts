@@ -47,6 +47,14 @@ export type LimitReachedEventData = {
   readonly limit: number;
 };
 
+/** A change of a voucher that you generated. */
+export type VoucherEventData = { readonly serialNumber: string };
+
+/** The money that left a voucher. */
+export type VoucherEndData = VoucherEventData & { readonly amount: number; readonly currency: string };
+
+export type KeyExpiryEventData = { readonly keyId: string; readonly expiresAt: string };
+
 /** A settlement of your redemptions. The first and the last day belong to it, in the operator's books. */
 export type SettlementEventData<State extends 'APPROVED' | 'PAID' | 'RETURNED'> = {
   readonly settlementId: string;
@@ -71,6 +79,15 @@ export type WebhookEvent =
   | Event<'redemption.updated', RedemptionUpdateEventData>
   | Event<'float.low', FloatLowEventData>
   | Event<'limit.reached', LimitReachedEventData>
+  | Event<'voucher.blocked', VoucherEventData>
+  | Event<'voucher.unblocked', VoucherEventData>
+  | Event<'voucher.expired', VoucherEndData>
+  | Event<'voucher.canceled', VoucherEndData>
+  | Event<'voucher.replaced', VoucherEventData & { readonly replacedBy: string }>
+  | Event<'api-key.expiring', KeyExpiryEventData>
+  | Event<'api-key.expired', KeyExpiryEventData>
+  | Event<'api-key.revoked', { readonly keyId: string; readonly revokedAt: string }>
+  | Event<'webhook.disabled', { readonly endpointId: string; readonly reason: string }>
   | Event<'settlement.approved', SettlementEventData<'APPROVED'>>
   | Event<'settlement.paid', SettlementEventData<'PAID'> & SettlementBankData>
   | Event<'settlement.returned', SettlementEventData<'RETURNED'> & SettlementBankData>

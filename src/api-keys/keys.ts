@@ -4,6 +4,7 @@ import { type Operator, PERMISSIONS, type Permission, type Service } from '../co
 import { hashSecret, isKeyId, newKeyId, newSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { newId } from '../ledger/id.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { findMerchant, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { readNetwork } from '../network.ts';
@@ -25,6 +26,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { enqueueEvent } from '../webhooks/outbox.ts';
 import { dayOf } from './cache.ts';
 
 /** API keys, with which merchants call. */
@@ -366,6 +368,10 @@ const revoke = changing({
         throw notFound(`key ${keyId} of merchant ${merchantId}`);
       const after = { revokedAt: revokedAt ?? clock() };
       await tx.query(sql`update api_keys set revoked_at = ${after.revokedAt} where id = ${keyId}`);
+      if (revokedAt === null) {
+        const event = { type: 'api-key.revoked', eventId: newId(clock()), subjectId: null } as const;
+        await enqueueEvent(tx, { ...event, merchantId: owner, data: { keyId, ...after }, now: clock() });
+      }
       const subject = subjectOf(keyId);
       await audit(tx, caller, { action: 'api-key.revoke', subject, before: { revokedAt }, after });
     });

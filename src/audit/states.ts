@@ -89,7 +89,7 @@ export const STATES: Readonly<Record<string, readonly Part[]>> = {
     { table: 'payout_files', key: 't.id', type: 'integer' },
     { table: 'payout_file_settlements', key: 't.file_id', type: 'integer' },
   ],
-  'api-key': [{ table: 'api_keys', key: 't.id', type: 'text', without: ['changed_by'] }],
+  'api-key': [{ table: 'api_keys', key: 't.id', type: 'text', without: ['changed_by', 'expiry_announced'] }],
   webhook: [
     {
       table: 'webhook_endpoints',

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { announceExpiries } from '../api-keys/expiry.ts';
 import { readVouchersOf } from '../batches/export.ts';
 import { BATCH_JOBS } from '../batches/fill.ts';
 import { keepBooks } from '../books/close.ts';
@@ -40,6 +41,7 @@ export const SCHEDULE: Readonly<Record<string, Scheduled>> = {
     },
   },
   'end-deliveries': { everyMs: 10 * MINUTE_MS, run: endAbandoned },
+  'announce-expiries': { everyMs: 10 * MINUTE_MS, run: announceExpiries },
   'drop-deliveries': { everyMs: HOUR_MS, run: dropDeliveries },
   'drop-declines': { everyMs: HOUR_MS, run: dropDeclines },
   'delete-sign-ins': { everyMs: 10 * MINUTE_MS, run: deleteWhatEnded },

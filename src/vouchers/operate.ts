@@ -17,6 +17,7 @@ import { ABOVE_LIMIT, alone, changing, MOVES_MONEY, tableOf, twoPeople } from '.
 import { CARE, MANAGE, MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { End, SerialNumber } from '../schema.ts';
+import { announceVoucher, type VoucherEventType } from '../webhooks/outbox.ts';
 import { ofVoucher, show, showWhole, VoucherSchema } from './show.ts';
 
 /**
@@ -46,25 +47,32 @@ from lock_voucher(${bucket}, ${serialNumber})`);
   return voucher;
 }
 
+type Changed = Omit<Change, 'action' | 'subject'> & {
+  /** The event about the voucher; left out if the change causes none. */
+  readonly event?: { readonly type: VoucherEventType; readonly amountMinor?: bigint } | undefined;
+};
+
 /**
- * Runs a change under the voucher's lock, with its entry in the audit. A closed voucher cannot be changed.
+ * Runs a change under the voucher's lock, with its event and its entry in the audit. A closed voucher cannot
+ * be changed.
  */
 async function change(
   operator: Operator,
   serialNumber: bigint,
   action: string,
-  run: (
-    tx: Queries,
-    voucher: Locked & { readonly bucket: number },
-  ) => Promise<Omit<Change, 'action' | 'subject'>>,
+  run: (tx: Queries, voucher: Locked & { readonly bucket: number }) => Promise<Changed>,
 ): Promise<void> {
-  const { db, buckets } = operator.service;
+  const { db, buckets, clock } = operator.service;
   const bucket = buckets.ofSerial(serialNumber);
   await retrying(() =>
     db.transaction(async (tx) => {
       const voucher = await lockVoucher(tx, bucket, serialNumber);
       if (voucher.closed) throw declined('44');
-      const details = await run(tx, { bucket, ...voucher });
+      const { event, ...details } = await run(tx, { bucket, ...voucher });
+      if (event) {
+        const { type, amountMinor = null } = event;
+        await announceVoucher(tx, { bucket, serialNumber, type, amountMinor, now: clock() });
+      }
       await audit(tx, operator, { action, subject: `voucher ${serialNumber}`, ...details });
     }),
   );
@@ -78,7 +86,8 @@ export async function blockVoucher(operator: Operator, serialNumber: bigint): Pr
   const now = operator.service.clock();
   await change(operator, serialNumber, 'voucher.block', async (tx, { bucket, blockedAt }) => {
     await tx.query(sql`select set_voucher_block(${bucket}, ${serialNumber}, ${now})`);
-    return { before: { blockedAt }, after: { blockedAt: blockedAt ?? now } };
+    const event = blockedAt === null ? ({ type: 'voucher.blocked' } as const) : undefined;
+    return { before: { blockedAt }, after: { blockedAt: blockedAt ?? now }, event };
   });
 }
 
@@ -86,7 +95,8 @@ export async function blockVoucher(operator: Operator, serialNumber: bigint): Pr
 export async function unblockVoucher(operator: Operator, serialNumber: bigint): Promise<void> {
   await change(operator, serialNumber, 'voucher.unblock', async (tx, { bucket, blockedAt }) => {
     await tx.query(sql`select set_voucher_block(${bucket}, ${serialNumber}, null)`);
-    return { before: { blockedAt }, after: { blockedAt: null } };
+    const event = blockedAt === null ? undefined : ({ type: 'voucher.unblocked' } as const);
+    return { before: { blockedAt }, after: { blockedAt: null }, event };
   });
 }
 
@@ -234,6 +244,7 @@ export async function replaceVoucher(operator: Operator, serialNumber: bigint): 
       before: { closed: null },
       after: { closed: 'REPLACED', replacedBy },
       touches: [`voucher ${replacedBy}`],
+      event: { type: 'voucher.replaced' },
     };
   });
   return replacedBy;
@@ -315,6 +326,7 @@ select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, 
         before: { closed: null },
         after: { closed: 'CANCELED', ...(released > 0n && backTo(released)) },
         moved: released > 0n ? movedTo(released) : [],
+        event: { type: 'voucher.canceled', amountMinor: released },
       };
     }
     if (minor === 0n || merchantId === null)
@@ -326,6 +338,7 @@ select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, 
       before: { balance: toSum(currency, minor) },
       after: { closed: 'CANCELED', ...backTo(minor) },
       moved: movedTo(minor),
+      event: { type: 'voucher.canceled', amountMinor: minor },
     };
   });
 }

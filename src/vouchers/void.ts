@@ -9,6 +9,7 @@ import { getAccount, postVoucher } from '../ledger/journal.ts';
 import { permit } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
 import { Refusal, type RefusalCode } from '../refusal.ts';
+import { announceVoucher } from '../webhooks/outbox.ts';
 
 /** The voiding of an activation by the merchant that paid for it: a card that was not sold after all. */
 
@@ -65,6 +66,8 @@ from decide_void(${bucket}, ${serialNumber}, ${originalId}, ${merchant.id}, ${no
       const account = await getAccount(tx, merchant.id, currency, 'FLOAT');
       const movement = { id, bucket, serialNumber, account, toVoucher: false, amountMinor, originalId, now };
       await postVoucher(tx, { kind: 'CANCELLATION', ...movement });
+      const canceled = { bucket, serialNumber, type: 'voucher.canceled', amountMinor, now } as const;
+      await announceVoucher(tx, canceled);
       await audit(tx, operator, {
         action: 'till.void',
         subject: `voucher ${serialNumber}`,

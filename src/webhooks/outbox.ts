@@ -2,6 +2,7 @@ import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, sql } from '../db/sql.ts';
 import type { CodeAndPin, KeyRing } from '../keyring/ring.ts';
+import { newId } from '../ledger/id.ts';
 import {
   type TransactionRow,
   toTransaction,
@@ -20,6 +21,15 @@ export const EVENTS = [
   'redemption.updated',
   'float.low',
   'limit.reached',
+  'voucher.blocked',
+  'voucher.unblocked',
+  'voucher.expired',
+  'voucher.canceled',
+  'voucher.replaced',
+  'api-key.expiring',
+  'api-key.expired',
+  'api-key.revoked',
+  'webhook.disabled',
   'settlement.approved',
   'settlement.paid',
   'settlement.returned',
@@ -54,6 +64,26 @@ export async function enqueueEvent(tx: Queries, event: OutboxEvent): Promise<voi
   await tx.query(sql`
 select announce_to(${merchantId}, ${type}, ${eventId}::uuid, ${subjectId}::uuid,
   ${data && JSON.stringify(data)}::json, ${now})`);
+}
+
+/** The events about changes of single vouchers. */
+export type VoucherEventType = Extract<EventType, `voucher.${string}`>;
+
+type VoucherEvent = {
+  readonly bucket: number;
+  readonly serialNumber: bigint;
+  readonly type: VoucherEventType;
+  /** What left the voucher; null if nothing moved. */
+  readonly amountMinor: bigint | null;
+  readonly now: Date;
+};
+
+/** Adds an event about a voucher to the outbox of the merchant that generated it. */
+export async function announceVoucher(tx: Queries, event: VoucherEvent): Promise<void> {
+  const { bucket, serialNumber, type, amountMinor, now } = event;
+  await tx.query(sql`
+select announce_vouchers(${bucket}, ${type}, array[${serialNumber}::bigint], array[${amountMinor}::bigint],
+  array[${newId(now)}::uuid], ${now})`);
 }
 
 /**

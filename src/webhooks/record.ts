@@ -1,8 +1,10 @@
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
+import type { Queries } from '../db/pool.ts';
 import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
+import { newId } from '../ledger/id.ts';
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time.ts';
-import type { Delivery } from './outbox.ts';
+import { type Delivery, enqueueEvent } from './outbox.ts';
 import type { Attempt } from './send.ts';
 
 /** Decides when a failed delivery is tried again. It is pure, so that it can be tested without a network. */
@@ -120,11 +122,29 @@ update webhook_endpoints set
   end
 where id = ${id} and disabled_at is null and removed_at is null
   and (${isGone}::boolean or failing_since < ${before})
-returning disabled_reason as reason`;
-    const [off] = await retrying(() => db.query<{ reason: string }>(disable));
+returning merchant_id as "merchantId", disabled_reason as reason`;
+    const off = await retrying(() =>
+      db.transaction(async (tx) => {
+        const [row] = await tx.query<{ merchantId: number; reason: string }>(disable);
+        if (row) await announceDisabled(tx, id, row, now);
+        return row;
+      }),
+    );
     if (off)
       log.warn({ part: 'webhooks', endpoint: id, reason: off.reason }, 'a webhook endpoint was disabled');
   }
+}
+
+/** Announces a disabled endpoint at the other endpoints of its merchant. */
+function announceDisabled(
+  tx: Queries,
+  id: number,
+  { merchantId, reason }: { readonly merchantId: number; readonly reason: string },
+  now: Date,
+): Promise<void> {
+  const data = { endpointId: String(id), reason };
+  const event = { type: 'webhook.disabled', eventId: newId(now), subjectId: null } as const;
+  return enqueueEvent(tx, { ...event, merchantId, data, now });
 }
 
 /** The days for which an attempt is kept. */

@@ -40,6 +40,8 @@ const settlement = <State extends string>(state: State) => ({
   dueOn: '2026-11-15',
 });
 
+const VOUCHER = { serialNumber: '10000000042' };
+const KEY = { keyId: 'key_0a1B2c3D4e5F6g7H', expiresAt: '2026-11-15T12:00:00.000Z' };
 const BANK = { bankReference: 'BANK-7731', valueDate: '2026-11-15' };
 
 function update(): DataOf<'redemption.updated'> {
@@ -74,6 +76,15 @@ export const EVENTS: { readonly [Type in WebhookEventType]: () => DataOf<Type> }
     currency: 'USD',
     limit: 2_000,
   }),
+  'voucher.blocked': () => VOUCHER,
+  'voucher.unblocked': () => VOUCHER,
+  'voucher.expired': () => ({ ...VOUCHER, amount: 12.5, currency: 'USD' }),
+  'voucher.canceled': () => ({ ...VOUCHER, amount: 25, currency: 'USD' }),
+  'voucher.replaced': () => ({ ...VOUCHER, replacedBy: '10000000106' }),
+  'api-key.expiring': () => KEY,
+  'api-key.expired': () => KEY,
+  'api-key.revoked': () => ({ keyId: KEY.keyId, revokedAt: KEY.expiresAt }),
+  'webhook.disabled': () => ({ endpointId: '3', reason: 'it answered 410 Gone' }),
   'settlement.approved': () => settlement('APPROVED'),
   'settlement.paid': () => ({ ...settlement('PAID'), ...BANK }),
   'settlement.returned': () => ({ ...settlement('RETURNED'), ...BANK }),
