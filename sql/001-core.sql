@@ -104,6 +104,7 @@ create table merchants (
   name text not null constraint merchants_name_length check (char_length(name) between 1 and 200),
   permissions text[] not null default '{generate,download,activate,balance,redeem}',
   opaque boolean not null default false, -- an unknown code and a wrong PIN get the same answer
+  is_limited boolean not null default false, -- it, or one of its keys, has a daily limit
   default_product_id integer not null constraint merchants_default_product references products (id),
   suspended_at timestamptz,
   created_at timestamptz not null,

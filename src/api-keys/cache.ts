@@ -81,7 +81,7 @@ const KEY = `
   k.expires_at as "expiresAt", d.blocked_at is not null as blocked, k.scopes, k.networks,
   json_build_object('id', m.id, 'name', m.name, 'permissions', m.permissions, 'opaque', m.opaque,
     'suspended', m.suspended_at is not null, 'defaultProductId', m.default_product_id,
-    'isLimited', exists (select from daily_limits l where l.merchant_id = m.id)) as merchant,
+    'isLimited', m.is_limited) as merchant,
   case when k.calls_per_second is not null
     then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end as "limit"`;
 

@@ -124,8 +124,7 @@ async function setLimit(caller: Caller, wanted: Wanted, currency: string, amount
         : await tx.query(sql`
 select from api_keys where id = ${keyId} and merchant_id = ${merchantId}`);
     if (keyId !== null && !key) throw notFound(`key ${keyId} of merchant ${merchantId}`);
-    // The caches of all processes read the merchant again.
-    await tx.query(sql`update merchants set changed_by = pg_current_xact_id() where id = ${merchantId}`);
+    await tx.query(sql`select from merchants where id = ${merchantId} for no key update`);
     const [old] = await tx.query<{ amount: bigint }>(sql`
 select l.amount_minor as amount from daily_limits l where ${matching(wanted, currency)} for update`);
     if (caller.principal.merchantId !== null) requireLower(old?.amount, amountMinor);
@@ -139,6 +138,10 @@ values (${merchantId}, ${keyId}, ${flow}, ${currency}, ${requireDecimals(currenc
 on conflict (merchant_id, flow, currency, coalesce(key_id, '')) do update set
   amount_minor = excluded.amount_minor`,
     );
+    // The caches of all processes read the merchant again.
+    await tx.query(sql`
+update merchants set is_limited = exists (select from daily_limits where merchant_id = ${merchantId})
+where id = ${merchantId}`);
     const sum = (minor: bigint | null | undefined) => (minor == null ? null : toSum(currency, minor));
     await audit(tx, caller, {
       action: 'daily-limit.set',
