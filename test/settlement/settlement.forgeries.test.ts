@@ -171,6 +171,16 @@ test('a file that cannot be a proof is refused in one line', async () => {
     whole.replace(/"state":"\w+"/, '"state":"PAID"'),
     /states that it is paid, and names no payout/,
   );
+  const zeros = '0'.repeat(64);
+  await refused(whole.replace(/"root":"\w+"/, `"root":"${zeros}"`), /its rows are not those of its root/);
+  await refused(
+    whole.replace(/"closingHash":"\w+"/, `"closingHash":"${zeros}"`),
+    /states another closing of/,
+  );
+  await refused(
+    whole.replace(/"closing":"[\d.]+"/, '"closing":"1.00"'),
+    /its rows lead from 0\.00 to 97\.10/,
+  );
   const stranger = signerOf(Buffer.alloc(32, 9));
   const forged: ForgedSettlement = JSON.parse(whole);
   forged.checkpoint.note = signCheckpoint(checkpointOf(published.closings), [stranger]);
