@@ -99,8 +99,9 @@ begin
 end $$;
 grant execute on function expect_rows to scrip_service;
 
--- Queues an event for each open endpoint of the merchant that takes it, in the transaction of the change that
--- it reports. Takes parallel arrays: merchants, events, and outcomes. Only the outcome `ok` is reported.
+-- Queues an event for each open endpoint of the merchant or of the operator (0) that takes it, in the
+-- transaction of the change that it reports. The operator's delivery also names the merchant. Takes
+-- parallel arrays: merchants, events, and outcomes. Only the outcome `ok` is reported.
 create function announce(
   p_bucket integer, p_type text, p_merchants integer[], p_events uuid[], p_outcomes text[], p_now timestamptz
 ) returns void
@@ -111,30 +112,35 @@ declare
   endpoints integer[];
   events uuid[];
   are_kept boolean[];
+  owners integer[]; -- the merchant, for the operator
   written bigint;
 begin
-  select array_agg(e.id), array_agg(u.event_id), array_agg(e.url is null) into endpoints, events, are_kept
+  select array_agg(e.id), array_agg(u.event_id), array_agg(e.url is null),
+    array_agg(case when e.merchant_id = 0 then u.merchant_id end)
+  into endpoints, events, are_kept, owners
   from unnest(p_merchants, p_events, p_outcomes) as u (merchant_id, event_id, outcome)
   -- `offset 0` makes this an index look-up for each request, whatever the table's statistics say.
   cross join lateral (
-    select r.id, r.url from webhook_endpoints r
-    where r.merchant_id = u.merchant_id and r.disabled_at is null and r.removed_at is null
+    select r.id, r.url, r.merchant_id from webhook_endpoints r
+    where r.merchant_id = any (array[u.merchant_id, 0]) and r.disabled_at is null and r.removed_at is null
       and (r.events is null or p_type = any (r.events)) offset 0
   ) e
   where u.outcome = 'ok';
-  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, occurred_at, due_at,
+  insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at,
     state, finished_at)
-  select k.bucket, u.endpoint_id, u.event_id, p_type, u.event_id, p_now, p_now,
+  select k.bucket, u.endpoint_id, u.event_id, p_type, u.event_id,
+    case when u.owner is not null then json_build_object('merchantId', u.owner::text) end, p_now, p_now,
     case when u.is_kept then 'KEPT' else 'PENDING' end::delivery_state, case when u.is_kept then p_now end
   from buckets k
-  cross join unnest(endpoints, events, are_kept) as u (endpoint_id, event_id, is_kept)
+  cross join unnest(endpoints, events, are_kept, owners) as u (endpoint_id, event_id, is_kept, owner)
   where k.bucket = p_bucket;
   get diagnostics written = row_count;
   perform expect_rows('webhook_deliveries', written, coalesce(cardinality(events), 0));
 end $$;
 
--- Queues an event that is about no voucher, for each open endpoint of the merchant that takes it, in the
--- transaction of the change that it reports. Runs with the rights of the owner, like `announce`.
+-- Queues an event that is about no voucher, for each open endpoint of the merchant or of the operator that
+-- takes it, in the transaction of the change that it reports. p_merchant: 0 for an event of the operator's
+-- own. Runs with the rights of the owner, like `announce`.
 create function announce_to(
   p_merchant integer, p_type text, p_event uuid, p_subject uuid, p_data json, p_now timestamptz
 ) returns void
@@ -142,16 +148,19 @@ language plpgsql security definer set search_path = scrip, pg_temp as $$
 begin
   insert into webhook_deliveries (bucket, endpoint_id, event_id, type, subject_id, data, occurred_at, due_at,
     state, finished_at)
-  select bucket_of(p_merchant), e.id, p_event, p_type, p_subject, p_data, p_now, p_now,
+  select bucket_of(p_merchant), e.id, p_event, p_type, p_subject,
+    case when e.merchant_id = p_merchant then p_data
+      else (p_data::jsonb || jsonb_build_object('merchantId', p_merchant::text))::json end,
+    p_now, p_now,
     case when e.url is null then 'KEPT' else 'PENDING' end::delivery_state,
     case when e.url is null then p_now end
   from webhook_endpoints e
-  where e.merchant_id = p_merchant and e.disabled_at is null and e.removed_at is null
+  where e.merchant_id in (p_merchant, 0) and e.disabled_at is null and e.removed_at is null
     and (e.events is null or p_type = any (e.events));
 end $$;
 
--- Queues an event about each of some vouchers of a bucket, for the merchant that generated it. p_amounts:
--- what left each voucher, in minor units; null if nothing moved.
+-- Queues an event about each of some vouchers of a bucket, for the merchant that generated it and for the
+-- operator. p_amounts: what left each voucher, in minor units; null if nothing moved.
 create function announce_vouchers(
   p_bucket integer, p_type text, p_serials bigint[], p_amounts bigint[], p_events uuid[], p_now timestamptz
 ) returns void
@@ -163,14 +172,15 @@ begin
       'serialNumber', v.serial_number::text,
       'amount', trim_scale(u.amount_minor / 10::numeric ^ b.decimals),
       'currency', case when u.amount_minor is not null then b.currency end,
-      'replacedBy', v.replaced_by::text)),
+      'replacedBy', v.replaced_by::text,
+      'merchantId', case when e.merchant_id = 0 then b.merchant_id::text end)),
     p_now, p_now, case when e.url is null then 'KEPT' else 'PENDING' end::delivery_state,
     case when e.url is null then p_now end
   from buckets k
   cross join unnest(p_serials, p_amounts, p_events) as u (serial_number, amount_minor, event_id)
   join vouchers v on v.bucket = k.bucket and v.serial_number = u.serial_number
   join batches b on b.id = v.batch_id
-  join webhook_endpoints e on e.merchant_id = b.merchant_id and e.disabled_at is null
+  join webhook_endpoints e on e.merchant_id in (b.merchant_id, 0) and e.disabled_at is null
     and e.removed_at is null and (e.events is null or p_type = any (e.events))
   where k.bucket = p_bucket;
 end $$;

@@ -153,7 +153,7 @@ begin
     get diagnostics written = row_count;
     perform expect_rows('journal', written, bookings);
     if exists (select from webhook_endpoints e
-      where e.merchant_id = any (p_merchants) and e.disabled_at is null and e.removed_at is null)
+      where e.merchant_id = any (p_merchants || 0) and e.disabled_at is null and e.removed_at is null)
     then
       perform announce(p_bucket, 'voucher.redeemed', p_merchants, p_ids, outcomes, p_now);
     end if;

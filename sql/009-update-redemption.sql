@@ -230,7 +230,7 @@ begin
     get diagnostics written = row_count;
     perform expect_rows('journal', written, entries);
     if exists (select from webhook_endpoints e
-      where e.merchant_id = any (p_merchants) and e.disabled_at is null and e.removed_at is null)
+      where e.merchant_id = any (p_merchants || 0) and e.disabled_at is null and e.removed_at is null)
     then
       perform announce(p_bucket, 'redemption.updated', p_merchants, p_reversal_ids, outcomes, p_now);
     end if;

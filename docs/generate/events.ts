@@ -161,6 +161,15 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
     description: 'One of your endpoints failed for five days, or is gone. Sent to your other endpoints.',
     data: Type.Object({ endpointId: Type.String({ pattern: '^[0-9]+$' }), reason: Type.String() }),
   },
+  'day.closed': {
+    summary: 'A day of the books was closed',
+    description: 'Only at endpoints of the operator. `failed` names the checks that found a difference.',
+    data: Type.Object({
+      day: Type.String(DAY),
+      hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+      failed: Type.Array(Type.String()),
+    }),
+  },
   'settlement.approved': {
     summary: 'A settlement was approved',
     description:

@@ -297,6 +297,7 @@ export const EVENT_DATA: Readonly<Record<string, unknown>> = {
   'api-key.expired': expiry,
   'api-key.revoked': { keyId: expiry.keyId, revokedAt: '2030-01-31T12:00:00.000Z' },
   'webhook.disabled': { endpointId: '3', reason: 'it answered 410 Gone' },
+  'day.closed': { day: '2030-01-31', hash: 'c0ffee'.padEnd(64, '0'), failed: [] },
   'settlement.approved': { ...settlement, state: 'APPROVED' },
   'settlement.paid': { ...settlement, state: 'PAID', ...bank },
   'settlement.returned': { ...settlement, state: 'RETURNED', ...bank },

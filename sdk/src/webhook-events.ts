@@ -55,6 +55,14 @@ export type VoucherEndData = VoucherEventData & { readonly amount: number; reado
 
 export type KeyExpiryEventData = { readonly keyId: string; readonly expiresAt: string };
 
+/** Only at endpoints of the operator. */
+export type DayClosedEventData = {
+  readonly day: string;
+  readonly hash: string;
+  /** The checks that found a difference. */
+  readonly failed: readonly string[];
+};
+
 /** A settlement of your redemptions. The first and the last day belong to it, in the operator's books. */
 export type SettlementEventData<State extends 'APPROVED' | 'PAID' | 'RETURNED'> = {
   readonly settlementId: string;
@@ -88,6 +96,7 @@ export type WebhookEvent =
   | Event<'api-key.expired', KeyExpiryEventData>
   | Event<'api-key.revoked', { readonly keyId: string; readonly revokedAt: string }>
   | Event<'webhook.disabled', { readonly endpointId: string; readonly reason: string }>
+  | Event<'day.closed', DayClosedEventData>
   | Event<'settlement.approved', SettlementEventData<'APPROVED'>>
   | Event<'settlement.paid', SettlementEventData<'PAID'> & SettlementBankData>
   | Event<'settlement.returned', SettlementEventData<'RETURNED'> & SettlementBankData>

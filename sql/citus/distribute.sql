@@ -111,7 +111,6 @@ alter table scrip.webhook_attempts
 alter table scrip.merchants drop constraint merchants_default_product;
 alter table scrip.floats drop constraint floats_account;
 alter table scrip.batches drop constraint batches_merchant;
-alter table scrip.webhook_endpoints drop constraint webhook_endpoints_merchant;
 select create_reference_table(('scrip.' || t)::regclass)
 from unnest(array['products', 'accounts', 'batches', 'webhook_endpoints', 'book_late_rows', 'book_horizon'])
   with ordinality as u (t, n)

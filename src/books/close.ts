@@ -4,10 +4,12 @@ import { audit } from '../audit/audit.ts';
 import type { Actor, Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { newId } from '../ledger/id.ts';
 import { checkStamp } from '../ledger/journal.ts';
 import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { checkDay, Day, Text, Time, Word } from '../schema.ts';
+import { enqueueEvent, OPERATOR } from '../webhooks/outbox.ts';
 import { dayChecks, FLOATS_CHECK } from './day-checks.ts';
 import {
   type BookDay,
@@ -235,6 +237,9 @@ values (${closing.day}::date, ${closing.startsAt}, ${closing.endsAt}, ${closing.
   ${closing.version}, ${closing.closedAt},
   ${closing.previousHash}, ${hash})`);
     const after = { hash: hash.toString('hex'), rows: closing.rows, failed, lateRows: late };
+    const { closedAt: now } = closing;
+    const event = { type: 'day.closed', eventId: newId(now), subjectId: null } as const;
+    await enqueueEvent(tx, { ...event, merchantId: OPERATOR, data: { day, hash: after.hash, failed }, now });
     await audit(tx, operator, { action: 'books.close', subject: `day ${day}`, after });
     if (failed.length > 0 || late.length > 0)
       service.log.error({ day, failed, late }, 'a day was closed whose books do not agree');

@@ -223,7 +223,8 @@ noted as (
     differing: sql`
   select j.id as "transactionId", e.id as "endpointId"
   from journal j
-  join webhook_endpoints e on e.merchant_id = j.merchant_id and e.disabled_at is null and e.removed_at is null
+  join webhook_endpoints e on e.merchant_id in (j.merchant_id, 0) and e.disabled_at is null
+    and e.removed_at is null
     and j.id >= id_floor(greatest(e.enabled_at + interval '1 minute', now() - interval '60 days'))
     and (e.events is null or case j.kind
       when 'ACTIVATION' then 'voucher.activated'

@@ -27,15 +27,20 @@ import {
   Word,
 } from '../schema.ts';
 import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
-import { EVENTS, type EventType } from './outbox.ts';
+import { EVENTS, type EventType, OPERATOR } from './outbox.ts';
 
-/** Webhook endpoints: the URLs to which merchants have their events sent, or places where they read them. */
+/**
+ * Webhook endpoints: the URLs to which merchants and the operator have their events sent, or places where
+ * they read them.
+ */
 
 export const EndpointId = Id('endpoint');
 
 const EndpointSchema = Type.Object({
   id: EndpointId,
-  merchantId: MerchantId,
+  merchantId: Nullable(MerchantId, {
+    description: 'Null: of the operator, which takes the events of all merchants.',
+  }),
   enabled: Type.Boolean(),
   url: Nullable(Text, { description: 'Null: a pull endpoint, whose events the merchant reads.' }),
   events: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text, description: 'Null: all.' }),
@@ -56,7 +61,7 @@ export type WebhookEndpoint = Static<typeof EndpointSchema>;
 type Row = Omit<WebhookEndpoint, 'pending' | 'failed'>;
 
 const COLUMNS = sql`
-id::text, merchant_id::text as "merchantId", disabled_at is null as enabled, events, url,
+id::text, nullif(merchant_id, 0)::text as "merchantId", disabled_at is null as enabled, events, url,
 full_vouchers as full, created_at as "createdAt", failing_since as "failingSince",
 disabled_at as "disabledAt", disabled_reason as "disabledReason"`;
 
@@ -68,6 +73,7 @@ const ENDPOINTS_MAX = 20;
 const OVERLAP_MS = 24 * 3_600_000;
 
 type NewEndpoint = {
+  /** The merchant, or the operator (`OPERATOR`). */
   readonly merchantId: number;
   /** Null: a pull endpoint. */
   readonly url: string | null;
@@ -96,7 +102,7 @@ export async function addEndpoint(
 select count(*)::int as count from webhook_endpoints
 where merchant_id = ${merchantId} and removed_at is null`);
     if ((counted?.count ?? 0) >= ENDPOINTS_MAX)
-      throw new Problem('conflict', `a merchant has at most ${ENDPOINTS_MAX} endpoints`);
+      throw new Problem('conflict', `a merchant, like the operator, has at most ${ENDPOINTS_MAX} endpoints`);
     await holdKeyRing(tx, keys);
     const [next] = await tx.query<{ id: number }>(
       sql`select nextval(pg_get_serial_sequence('webhook_endpoints', 'id'))::int as id`,
@@ -106,7 +112,7 @@ where merchant_id = ${merchantId} and removed_at is null`);
     await tx.query(sql`
 insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secret, created_at)
 values (${id}, ${merchantId}, ${target}, ${events}::text[], ${full}, ${sealed}, ${clock()})`);
-    const after = { merchantId, url: target, events, full };
+    const after = { merchantId: merchantId || null, url: target, events, full };
     await audit(tx, operator, { action: 'webhook.add', subject: `webhook ${id}`, after });
     return { id, secret };
   });
@@ -203,13 +209,21 @@ const SENDS_CODES: Condition = {
   applies: (_caller, { full }) => full === true,
 };
 
+/** Returns the owner of endpoints: a merchant, or without one the operator. @throws Problem */
+export async function ownerIdOf(operator: Operator, merchantId: string | undefined): Promise<number> {
+  return merchantId === undefined ? OPERATOR : (await requireMerchant(operator, merchantId, 'merchantId')).id;
+}
+
 const add = changing({
   name: 'webhook.add',
   title: 'New endpoint',
   summary: 'Add an endpoint, whose secret is shown once',
   path: '/webhooks',
   input: {
-    merchantId: MerchantId,
+    merchantId: Type.Optional({
+      ...MerchantId,
+      description: 'Left out: the operator, which takes the events of all merchants.',
+    }),
     url: Type.Optional(
       Type.String({
         minLength: 1,
@@ -238,7 +252,7 @@ const add = changing({
     sentence: 'Send the codes and PINs of {merchant} to {url}',
     async of(asked) {
       const { merchantId, url, events } = asked.input;
-      return { ...(await ofMerchant(asked, merchantId, 'webhooks')), url, events };
+      return { ...(await ofMerchant(asked, merchantId ?? OPERATOR, 'webhooks')), url, events };
     },
   },
   // The host name is resolved before the transaction begins.
@@ -247,7 +261,13 @@ const add = changing({
   async run(caller, { merchantId, url = null, pull = false, events = null, full = false }) {
     if (pull === (url !== null)) throw invalid('url', 'required', 'or `pull` is required, and not both');
     if (pull && full) throw invalid('full', 'pull', 'is for a URL: codes and PINs are sent, and not kept');
-    const { id: owner } = await requireMerchant(caller, merchantId, 'merchantId');
+    if (full && merchantId === undefined)
+      throw invalid(
+        'full',
+        'merchantId',
+        'is for a merchant: codes and PINs go to the one that ordered them',
+      );
+    const owner = await ownerIdOf(caller, merchantId);
     const { allowPrivateWebhooks = false } = caller.service;
     const wanted = { merchantId: owner, url, events, full };
     const { id, secret } = await addEndpoint(caller, wanted, allowPrivateWebhooks);
@@ -296,7 +316,8 @@ const remove = changing({
     const removedAt = caller.service.clock();
     await change(caller, toId(id), {
       action: 'webhook.remove',
-      before: sql`merchant_id as "merchantId", url, events, full_vouchers as full, removed_at as "removedAt"`,
+      before: sql`
+nullif(merchant_id, 0) as "merchantId", url, events, full_vouchers as full, removed_at as "removedAt"`,
       set: async () => sql`removed_at = ${removedAt}`,
       after: { removedAt },
     });

@@ -30,6 +30,7 @@ export const EVENTS = [
   'api-key.expired',
   'api-key.revoked',
   'webhook.disabled',
+  'day.closed',
   'settlement.approved',
   'settlement.paid',
   'settlement.returned',
@@ -37,13 +38,24 @@ export const EVENTS = [
 
 export type EventType = (typeof EVENTS)[number];
 
+/** The events whose data is built from the journal. A delivery to the operator stores only the merchant. */
+const JOURNALED: ReadonlySet<string> = new Set<EventType>([
+  'voucher.activated',
+  'voucher.redeemed',
+  'redemption.updated',
+]);
+
 /** The event by which the operator tests whether an endpoint answers. */
 export const TEST_EVENT = 'webhook.test';
 
 /** Returns the id of an event as receivers see it, also in the header `webhook-id`. */
 export const webhookId = (eventId: string) => `msg_${eventId.replaceAll('-', '')}`;
 
+/** The owner of the operator's own endpoints, which take the events of all merchants. */
+export const OPERATOR = 0;
+
 export type OutboxEvent = {
+  /** The merchant, or the operator (`OPERATOR`). */
   readonly merchantId: number;
   readonly type: EventType;
   /** The time-ordered and unique id, by which receivers recognize repetitions. */
@@ -56,8 +68,8 @@ export type OutboxEvent = {
 };
 
 /**
- * Adds an event to the outbox: a delivery for each of the merchant's endpoints that takes it, in the
- * transaction of the change. Functions of the hot path do the same in SQL.
+ * Adds an event to the outbox: a delivery for each endpoint of the merchant or the operator that takes it, in
+ * the transaction of the change. Functions of the hot path do the same in SQL.
  */
 export async function enqueueEvent(tx: Queries, event: OutboxEvent): Promise<void> {
   const { merchantId, type, eventId, subjectId, data, now } = event;
@@ -144,7 +156,7 @@ export async function makeBodies(
   read: ReadBatch,
 ): Promise<(string | Error)[]> {
   const subjects = Map.groupBy(
-    deliveries.filter(({ data }) => data === null),
+    deliveries.filter(({ type }) => JOURNALED.has(type)),
     ({ bucket }) => bucket,
   );
   const found = [...subjects].map(([bucket, each]) => {
@@ -178,7 +190,7 @@ async function makeBody(
   read: ReadBatch,
 ): Promise<string> {
   const { type, occurredAt } = delivery;
-  const data = delivery.data ?? describe(service.keys, subject);
+  const data = { ...(JOURNALED.has(type) && describe(service.keys, subject)), ...delivery.data };
   const vouchers = tellsVouchers(delivery) ? await vouchersOf(service, delivery, read) : {};
   return JSON.stringify({ type, timestamp: occurredAt.toISOString(), data: { ...data, ...vouchers } });
 }

@@ -2,17 +2,16 @@ import Type from 'typebox';
 import type { Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, sql } from '../db/sql.ts';
-import { requireMerchant } from '../merchants/merchants.ts';
 import { reading } from '../operation.ts';
 import { CONNECT } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import { MerchantId, Text, toId } from '../schema.ts';
-import { EndpointId } from './endpoints.ts';
+import { EndpointId, ownerIdOf } from './endpoints.ts';
 import { type KeptEvent, makeBodies, webhookId } from './outbox.ts';
 
 /**
- * Events that a merchant reads instead of having them sent: those of a pull endpoint, which has no URL
- * (docs/reference/webhooks.md, "Read events").
+ * Events that a merchant or the operator reads instead of having them sent: those of a pull endpoint,
+ * which has no URL (docs/reference/webhooks.md, "Read events").
  *
  * Ids of events begin with a time, but a transaction may commit after others with higher ids: a reader that
  * continued after the last id would miss its event. So events get positions when they are read, under the
@@ -35,7 +34,7 @@ export const listEvents = reading({
   path: '/events',
   command: { none: '`scrip-client listen --pull` reads them, and `scrip webhook deliveries` lists them.' },
   input: {
-    merchantId: MerchantId,
+    merchantId: Type.Optional({ ...MerchantId, description: 'Left out: of the operator.' }),
     endpoint: Type.Optional({ ...EndpointId, description: 'Left out: the only pull endpoint.' }),
     after: Type.Optional(
       Type.String({
@@ -62,7 +61,7 @@ export const listEvents = reading({
   roles: CONNECT,
   async run(caller, { merchantId, endpoint, after, limit = LIMIT }) {
     const { service } = caller;
-    const { id: owner } = await requireMerchant(caller, merchantId, 'merchantId');
+    const owner = await ownerIdOf(caller, merchantId);
     const { id, positions, lostTo } = await requirePull(service.db, owner, endpoint ?? after?.split('-')[0]);
     const from = after === undefined ? lostTo : positionOf(after, id);
     if (from > positions)

@@ -85,6 +85,7 @@ export const EVENTS: { readonly [Type in WebhookEventType]: () => DataOf<Type> }
   'api-key.expired': () => KEY,
   'api-key.revoked': () => ({ keyId: KEY.keyId, revokedAt: KEY.expiresAt }),
   'webhook.disabled': () => ({ endpointId: '3', reason: 'it answered 410 Gone' }),
+  'day.closed': () => ({ day: '2026-11-14', hash: 'c0ffee'.padEnd(64, '0'), failed: [] }),
   'settlement.approved': () => settlement('APPROVED'),
   'settlement.paid': () => ({ ...settlement('PAID'), ...BANK }),
   'settlement.returned': () => ({ ...settlement('RETURNED'), ...BANK }),
