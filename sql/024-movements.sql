@@ -170,4 +170,24 @@ language sql stable as $$
   from parts p group by 1, 2, 3, 4, 5 having sum(p.balance_minor) <> 0
 $$;
 
+-- Returns, for each amount of the operator's setting `network`, what was paid in its currency in the last
+-- twelve months: redemptions, less what was taken back or refunded. `near` begins at 80 %.
+create function network_payments(
+  p_now timestamptz
+) returns table (currency text, amount_minor bigint, paid_minor bigint, state text)
+language sql stable as $$
+  select n.key, n.value::bigint, p.minor,
+    case when p.minor > n.value::bigint then 'passed' when p.minor >= 0.8 * n.value::bigint then 'near'
+      else 'below' end
+  from operator_settings s
+  cross join lateral json_each_text(s.value::json) n
+  cross join lateral (
+    select coalesce(sum(case m.kind when 'REDEMPTION' then m.amount_minor else -m.amount_minor end), 0)::bigint
+      as minor
+    from movements(date_bin('15 minutes', p_now - interval '12 months', 'epoch'), p_now) m
+    where m.currency = n.key and m.kind in ('REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND')
+  ) p
+  where s.name = 'network'
+$$;
+
 grant select on book_rows to scrip_service;

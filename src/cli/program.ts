@@ -129,11 +129,10 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'operations that one person proposes and another approves',
     async () => (await import('../operations/table.ts')).OPERATIONS,
   ),
-  settings: derived(
-    'settings',
-    'settings that can be changed while the service runs',
-    async () => (await import('../settings/settings.ts')).SETTINGS,
-  ),
+  settings: derived('settings', 'settings that can be changed while the service runs', async () => [
+    ...(await import('../settings/settings.ts')).SETTINGS,
+    ...(await import('../settings/limited-network.ts')).LIMITED_NETWORK,
+  ]),
   user: derived(
     'user',
     'people who sign in to the console and the portal',

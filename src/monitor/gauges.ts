@@ -142,6 +142,18 @@ from floats group by currency`);
       return Object.fromEntries(rows.map(({ currency, low }) => [currency, low]));
     },
   },
+  scrip_network_near: {
+    help:
+      '1 once the payments of twelve months have reached 80 % of the amount at which a limited network must ' +
+      'be notified, by currency.',
+    label: 'currency',
+    read: async ({ service }) => {
+      const rows = await service.db.query<{ currency: string; state: string }>(
+        sql`select currency, state from network_payments(database_time())`,
+      );
+      return Object.fromEntries(rows.map(({ currency, state }) => [currency, Number(state !== 'below')]));
+    },
+  },
   scrip_guesses_today: {
     help: 'Unknown codes and wrong PINs since midnight UTC.',
     read: single('guesses', GUESSES_TODAY),

@@ -22,6 +22,7 @@ import { DESIGNS } from '../products/designs.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { REDEMPTIONS } from '../redemptions/correct.ts';
 import { KEYRING } from '../rotation/rotate.ts';
+import { LIMITED_NETWORK } from '../settings/limited-network.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
 import { SETTLEMENT } from '../settlement/table.ts';
@@ -63,6 +64,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...PERSONS,
   ...approvalsOf(() => OPERATIONS),
   ...SETTINGS,
+  ...LIMITED_NETWORK,
   ...booksWith(DAY_ENDS),
   ...SETTLEMENT,
   ...BANK,

@@ -51,7 +51,7 @@ export function limitOf({ limits }: Pick<Settings, 'limits'>, currency: string):
 
 export async function readSettings(db: Queries): Promise<Settings> {
   const rows = await db.query<{ name: string; value: string }>(
-    sql`select name, value from operator_settings`,
+    sql`select name, value from operator_settings where name = any (${Object.keys(DEFAULTS)}::text[])`,
   );
   return {
     ...DEFAULTS,
@@ -60,9 +60,9 @@ export async function readSettings(db: Queries): Promise<Settings> {
 }
 
 /** Lets one change of settings run at a time, so that the second change finds the result of the first. */
-const LOCK = sql`select pg_advisory_xact_lock(7311990021)`;
+export const LOCK = sql`select pg_advisory_xact_lock(7311990021)`;
 
-const upsert = (name: string, value: string, now: Date) => sql`
+export const upsert = (name: string, value: string, now: Date) => sql`
 insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
 on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
 

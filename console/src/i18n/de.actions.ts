@@ -110,6 +110,10 @@ export const actions: Catalogue['actions'] = {
     'Ändern',
     'Legt fest, wie viel eine Person in 24 Stunden von Hand bewegen darf. Leer: die Vorgabe.',
   ],
+  'settings.network-amount': [
+    'Betrag festlegen',
+    'Ab diesem Betrag muss ein begrenztes Netz die Zahlungen von zwölf Monaten melden.',
+  ],
   'books.set': ['Bearbeiten', 'Eine neue Zeitzone gilt ab einem Tag, der noch nicht begonnen hat.'],
   'books.breakage-rate': ['Schätzen', 'Sagt, welcher Teil der Gutscheine eines Produkts nie eingelöst wird.'],
   'books.dormancy': ['Regel hinzufügen', 'Sagt, wann ein Gutschein nach dem Recht eines Landes ruht.'],
@@ -218,6 +222,7 @@ export const hints: Readonly<Record<string, string>> = {
   'api-key.limit.burst': 'Anfragen auf einmal. Leer: so viele wie je Sekunde.',
   'daily-limit.set.keyId': 'Leer: der Händler mit allen Schlüsseln.',
   'daily-limit.set.amount': 'Leer: kein Limit.',
+  'settings.network-amount.amount': 'Leer: wird nicht beobachtet.',
   below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',
   currency: 'Drei Buchstaben, zum Beispiel EUR.',
   'bank.mapping.currency': 'Der Name der Spalte. Leer: keine.',

@@ -192,6 +192,7 @@ export const fields: Catalogue['fields'] = {
   period: 'Abgerechnet je',
   pending: 'Ausstehend',
   percent: 'Prozent',
+  paid: 'Bezahlt',
   permission: 'Recht',
   permissions: 'Rechte',
   permit: 'Weitere Rechte',

@@ -200,6 +200,8 @@ export const de: Catalogue = {
     attention: 'Braucht Aufmerksamkeit',
     lowFloats: 'Niedrige Guthaben',
     limits: 'Erreichte Tageslimits',
+    networkNear: 'Begrenztes Netz: nahe an der Meldeschwelle',
+    networkPassed: 'Begrenztes Netz: der Behörde melden',
     running: 'Chargen in Produktion',
     webhooks: 'Gestörte Webhooks',
     approvals: 'Warten auf Freigabe',
@@ -349,6 +351,9 @@ export const de: Catalogue = {
     limits: 'Was eine Person in 24 Stunden von Hand bewegen darf',
     limitsNote: 'Darüber gibt eine andere Person frei. Was zwei Personen vereinbart haben, zählt nicht.',
     unset: 'Vorgabe',
+    network: 'Begrenztes Netz',
+    networkNote:
+      'Zahlungen aus zwölf Monaten sind ab einem Betrag zu melden. Ab 80 % wird gewarnt; nichts wird abgelehnt.',
     day: 'Tagesende',
   },
   account: {

@@ -190,6 +190,8 @@ export const en = {
     attention: 'Needs attention',
     lowFloats: 'Low floats',
     limits: 'Daily limits reached',
+    networkNear: 'Limited network: near the amount to notify',
+    networkPassed: 'Limited network: notify the authority',
     running: 'Batches in production',
     webhooks: 'Failing webhooks',
     approvals: 'Waiting for approval',
@@ -335,6 +337,9 @@ export const en = {
     limits: 'What one person may move by hand in 24 hours',
     limitsNote: 'Above it, another person approves. What two people agreed on does not count.',
     unset: 'default',
+    network: 'Limited network',
+    networkNote:
+      'Payments of twelve months must be notified from an amount on. You are warned at 80 %; nothing is declined.',
     day: 'End of the day',
   },
   account: {

@@ -114,8 +114,11 @@ function Attention() {
   const running = useWatched('batch.list', '/batches', { status: 'PROCESSING' });
   const low = useWatched('float.low', '/floats/low');
   const reached = useWatched('daily-limit.list', '/daily-limits', { reached: true });
+  const network = useWatched('settings.network', '/settings/network');
   const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
   const { data: days } = useQuery({ ...DAYS, enabled: offers('books.days') });
+  const near = network?.filter(({ state }) => state !== 'below') ?? [];
+  const hasPassed = near.some(({ state }) => state === 'passed');
   const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
   const closed = days?.filter(({ state }) => state === 'closed').at(-1);
   const late = days?.filter(({ state }) => state === 'closing').length ?? 0;
@@ -137,6 +140,15 @@ function Attention() {
             .join(', ')}
         />
         <Line to="/merchants" label={texts.limits} count={reached?.length} isAlert />
+        {near.length > 0 && (
+          <Line
+            to="/settings"
+            label={hasPassed ? texts.networkPassed : texts.networkNear}
+            count={near.length}
+            isAlert
+            note={near.map(({ currency, percent }) => `${currency}: ${percent} %`).join(', ')}
+          />
+        )}
         <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />
         {days && (
           <li className="line">

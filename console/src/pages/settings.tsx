@@ -4,8 +4,9 @@ import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
+import { List } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
-import { Panel } from '../ui/parts.tsx';
+import { Empty, Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
 
@@ -52,6 +53,16 @@ export function Screen() {
             ))}
           </dl>
         </Panel>
+        {offers('settings.network') && (
+          <List
+            title={texts.settings.network}
+            of="settings.network"
+            columns={['currency', 'amount', 'paid', 'percent', 'state']}
+            empty={<Empty text={texts.settings.networkNote} />}
+            brief
+          />
+        )}
+        <Actions acts={[{ name: 'settings.network-amount' }]} />
         {books && (
           <Panel
             title={texts.settings.day}

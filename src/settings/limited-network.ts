@@ -1,0 +1,92 @@
+import Type from 'typebox';
+import { audit } from '../audit/audit.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
+import { toSum } from '../money.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
+import { MONEY, SEE } from '../principal.ts';
+import { Amount, Currency, Money, minorOf, Nullable, Text, Word } from '../schema.ts';
+import { LOCK, upsert } from './settings.ts';
+
+/**
+ * The amounts at which an operator must notify its authority of a limited network, and the payments of the
+ * last twelve months (docs/how-to/settlement.md). They warn, and decline nothing.
+ */
+
+const NAME = 'network';
+
+/** The amounts by currency, in minor units. Strings, since JSON carries no `bigint`. */
+type Amounts = Readonly<Record<string, string>>;
+
+async function readAmounts(db: Queries): Promise<Amounts> {
+  const [row] = await db.query<{ value: string }>(
+    sql`select value from operator_settings where name = ${NAME}`,
+  );
+  return row ? (JSON.parse(row.value) as Amounts) : {};
+}
+
+const NetworkSchema = Type.Object({
+  currency: Text,
+  amount: Money('The amount at which the authority must be notified.'),
+  paid: Money('The redemptions of the last twelve months, less what was corrected or refunded.'),
+  percent: Type.Integer({ description: 'What was paid, in percent of the amount, rounded down.' }),
+  state: Word(['below', 'near', 'passed'] as const, { description: '`near`: 80 % is reached.' }),
+});
+
+const list = reading({
+  name: 'settings.network',
+  summary: 'List the amounts of a limited network, with the payments of the last twelve months',
+  path: '/settings/network',
+  input: {},
+  output: Page(NetworkSchema),
+  roles: SEE,
+  run: async ({ service: { readDb, clock } }) => ({
+    items: await readDb.query<{
+      currency: string;
+      amount: bigint;
+      paid: bigint;
+      percent: number;
+      state: 'below' | 'near' | 'passed';
+    }>(sql`
+select currency, amount_minor as amount, paid_minor as paid,
+  floor(paid_minor * 100.0 / amount_minor)::int as percent, state
+from network_payments(${clock()}) order by currency`),
+    nextCursor: null,
+  }),
+});
+
+const set = changing({
+  name: 'settings.network-amount',
+  title: 'Set the amount',
+  summary: 'Set the payments of twelve months, in a currency, at which a limited network must be notified',
+  path: '/settings/network/:currency',
+  input: {
+    currency: Currency,
+    amount: Nullable(Amount('In major units.'), { description: 'In major units; null: it is not watched.' }),
+  },
+  output: Type.Object({ currency: Text, amount: Nullable(Money()) }),
+  roles: MONEY,
+  approval: alone('It only warns: it declines no payment.'),
+  async run(caller, { currency, amount }) {
+    const { db, clock } = caller.service;
+    const minor = amount === null ? null : minorOf(amount, currency, 'amount');
+    await db.transaction(async (tx) => {
+      await tx.query(LOCK);
+      const { [currency]: old, ...others } = await readAmounts(tx);
+      const amounts = minor === null ? others : { ...others, [currency]: String(minor) };
+      await tx.query(upsert(NAME, JSON.stringify(amounts), clock()));
+      await audit(tx, caller, {
+        action: 'settings.network-amount',
+        subject: 'settings',
+        before: { currency, amount: old === undefined ? null : toSum(currency, BigInt(old)) },
+        after: { currency, amount: minor === null ? null : toSum(currency, minor) },
+      });
+    });
+    return { currency, amount: minor };
+  },
+});
+
+export const limitedNetwork = { list, set };
+
+export const LIMITED_NETWORK = tableOf(...Object.values(limitedNetwork));
