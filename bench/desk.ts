@@ -1,6 +1,4 @@
 import { mkdir } from 'node:fs/promises';
-import type { Caller } from '../src/operation.ts';
-import { createToken } from '../src/people/tokens.ts';
 import { measureBeside } from './desk.beside.ts';
 import { fillDesk } from './desk.fill.ts';
 import { measureLists } from './desk.measure.ts';
@@ -10,24 +8,6 @@ import { Stage } from './stage.ts';
 
 const BESIDE = ['crowd', 'consoles', 'core'] as const;
 
-/** The owner's token: an operator's right to everything. */
-async function makeToken(stage: Stage): Promise<string> {
-  const principal = {
-    kind: 'command-line',
-    id: null,
-    userId: null,
-    name: 'bench',
-    roles: ['owner'],
-    merchantId: null,
-    origin: 'bench',
-    requestId: null,
-    steppedUp: true,
-  } as const;
-  const caller = { ...stage.operator, principal } as Caller;
-  const { token } = await createToken.run(caller, { roles: ['owner'], stepUp: true });
-  return `Bearer ${token}`;
-}
-
 /** The latency of operators on a large database, and the cost to tills. */
 export async function run(given: Given): Promise<void> {
   const { keep } = given.values;
@@ -36,7 +16,7 @@ export async function run(given: Given): Promise<void> {
   const stage = await Stage.open(typeof keep === 'string' ? keep : undefined);
   const vouchers = numberOf(given, 'vouchers');
   await fillDesk(stage, vouchers);
-  const token = await makeToken(stage);
+  const token = await stage.token({ roles: ['owner'], stepUp: true });
   if (wants(given, 'lists')) await measureLists(stage, token, numberOf(given, 'calls'));
   for (const kind of BESIDE) if (wants(given, kind)) await measureBeside(stage, token, vouchers, kind, shape);
   if (wants(given, 'tills')) await measureTills(stage, vouchers, shape);

@@ -67,6 +67,11 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     words: 'nothing, metrics, traces, backup',
     load: () => import('./cost.ts'),
   },
+  counter: {
+    about: 'cashiers who redeem at the till of the portal',
+    options: { seconds: '10', cashiers: '8' },
+    load: () => import('./counter.ts'),
+  },
   desk: {
     about: 'operators on a large database, and tills beside them',
     options: { ...SHAPE, vouchers: '100000', calls: '40', keep: undefined },

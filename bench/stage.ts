@@ -14,6 +14,8 @@ import { readConfig } from '../src/config.ts';
 import type { Context, Operator, Service } from '../src/context.ts';
 import { type Embedded, openEmbedded } from '../src/db/embedded.ts';
 import { createLogger } from '../src/log.ts';
+import type { Caller } from '../src/operation.ts';
+import { createToken } from '../src/people/tokens.ts';
 import { end, opened, started, temporaryFolder } from '../test/support/leave-nothing.ts';
 import { pause } from './figures.ts';
 import type { Stock, Voucher } from './requests.ts';
@@ -113,6 +115,24 @@ export class Stage {
   /** For requests that only an operator can make. */
   get operator(): Operator {
     return operatorOf(this.#service);
+  }
+
+  /** Makes a token of the operator, or of a merchant. @returns the header with which it calls */
+  async token(input: Parameters<typeof createToken.run>[1]): Promise<string> {
+    const principal = {
+      kind: 'command-line',
+      id: null,
+      userId: null,
+      name: 'bench',
+      roles: ['owner'],
+      merchantId: null,
+      origin: 'bench',
+      requestId: null,
+      steppedUp: true,
+    } as const;
+    const caller = { ...this.operator, principal } as Caller;
+    const { token } = await createToken.run(caller, input);
+    return `Bearer ${token}`;
   }
 
   /** Starts the service, and waits until it is ready. */
