@@ -50,7 +50,7 @@ const list = reading({
       state: 'below' | 'near' | 'passed';
     }>(sql`
 select currency, amount_minor as amount, paid_minor as paid,
-  floor(paid_minor * 100.0 / amount_minor)::int as percent, state
+  floor(paid_minor * 100.0 / amount_minor)::float8 as percent, state
 from network_payments(${clock()}) order by currency`),
     nextCursor: null,
   }),
