@@ -6,6 +6,7 @@ import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { Problem } from '../../src/problem.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
+import { assertDescribed } from '../support/described.ts';
 import { type ApiRequest, DIALECTS, update } from '../support/dialects.ts';
 import { asOperator, basic, COMMAND_LINE } from '../support/harness.ts';
 import { countCodes, Till, UNKNOWN, withWrongPin } from '../support/till.ts';
@@ -23,10 +24,13 @@ async function limit({ testService, merchant }: Till, wanted: Limit): Promise<vo
 const listed = async ({ testService: { service }, merchant }: Till, reached = false) =>
   (await dailyLimits.list.run(asOperator(service), { merchantId: String(merchant.id), reached })).items;
 
-const eventsOf = (service: Service, merchantId: number) =>
-  service.db.query<{ data: object }>(sql`
+async function eventsOf(service: Service, merchantId: number) {
+  const events = await service.db.query<{ data: object }>(sql`
 select d.data from webhook_deliveries d join webhook_endpoints e on e.id = d.endpoint_id
 where e.merchant_id = ${merchantId} and d.type = 'limit.reached' order by d.event_id`);
+  for (const { data } of events) assertDescribed({ type: 'limit.reached', data });
+  return events;
+}
 
 /** Adds a pull endpoint. */
 const listen = ({ testService: { service }, merchant }: Till) =>

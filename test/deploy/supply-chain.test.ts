@@ -41,7 +41,7 @@ async function readPackages(): Promise<Package[]> {
 
 /** A package that an import names, statically or not; types alone are not there when the program runs. */
 const IMPORTED =
-  /^(?!import type ).*?\b(?:from|import\() ?'(?!node:)((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*)(?:\/[^']*)?'/gm;
+  /^(?!import type ).*?\b(?:(?<!distinct )from|import\() ?'(?!node:)((?:@[a-z0-9-]+\/)?[a-z0-9][\w.-]*)(?:\/[^']*)?'/gm;
 const pinsOf = ({ dependencies, devDependencies, optionalDependencies }: Package) =>
   Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies });
 const namesOf = (manifest: Package) => pinsOf(manifest).map(([name]) => name);

@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import Schema from 'typebox/schema';
-import { describeDialect } from '../../docs/generate/openapi.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { cashOut } from '../../src/books/vouchers.ts';
-import { VARIANT_A } from '../../src/http/variant-a.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { approve } from '../../src/settlement/approve.ts';
@@ -17,6 +14,7 @@ import { makePayoutFile, payoutFiles, readAccounts } from '../../src/settlement/
 import { dueSettlements } from '../../src/settlement/settlements.ts';
 import { linesOf, ratesOf } from '../../src/settlement/show.ts';
 import { proveSound } from '../support/books.ts';
+import { assertDescribed } from '../support/described.ts';
 import { readSheet } from '../support/print.ts';
 import { close, dollars, openScene, settledDay, terms, tradedDay } from '../support/settlements.ts';
 import { schemaCheck } from '../support/verifiers.ts';
@@ -192,16 +190,7 @@ test('each step of a settlement is announced as the OpenAPI documents describe i
     events.map(({ type }) => type),
     ['settlement.approved', 'settlement.paid', 'settlement.returned'],
   );
-  type Described = Record<
-    string,
-    { post: { requestBody: { content: { 'application/json': { schema: object } } } } }
-  >;
-  const { webhooks } = describeDialect(VARIANT_A) as unknown as { webhooks: Described };
-  for (const { type, data } of events) {
-    const schema = webhooks[type]?.post.requestBody.content['application/json'].schema ?? assert.fail(type);
-    const body = { type, timestamp: '2026-03-02T00:00:00.000Z', data };
-    assert.ok(Schema.Compile(schema).Check(body), JSON.stringify(data));
-  }
+  for (const event of events) assertDescribed(event);
 });
 
 type Scene = Awaited<ReturnType<typeof openScene>>;

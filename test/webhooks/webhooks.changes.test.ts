@@ -7,6 +7,7 @@ import { sql } from '../../src/db/sql.ts';
 import { blockVoucher, cancelVoucher, replaceVoucher, unblockVoucher } from '../../src/vouchers/operate.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { judgeEndpoints } from '../../src/webhooks/record.ts';
+import { assertDescribed } from '../support/described.ts';
 import { asOperator } from '../support/harness.ts';
 import { Till } from '../support/till.ts';
 
@@ -24,6 +25,7 @@ select event_id as id, type, data from webhook_deliveries
 where endpoint_id = ${id} and event_id > ${after}::uuid and type not like 'voucher.batch.%'
 order by event_id`);
     after = events.at(-1)?.id ?? after;
+    for (const event of events) assertDescribed(event);
     return events.map(({ type, data }) => [type, data]);
   };
 }

@@ -5,6 +5,7 @@ import { blockVoucher } from '../../src/vouchers/operate.ts';
 import { webhooks } from '../../src/webhooks/endpoints.ts';
 import { listEvents } from '../../src/webhooks/pull.ts';
 import { openLedger, sell } from '../support/books.ts';
+import { assertDescribed } from '../support/described.ts';
 import { DIALECTS, update } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { close } from '../support/settlements.ts';
@@ -65,6 +66,7 @@ test('the operator learns that a day was closed', async (t) => {
   await ledger.at('2026-03-04T09:00:00Z');
   await close(ledger);
   const { items } = await listEvents.run(operator, {});
+  for (const { type, data } of items) assertDescribed({ type, data });
   assert.deepEqual(
     items.map(({ type, data }) => [type, (data as { day: string; failed: string[] }).failed]),
     [
