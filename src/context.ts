@@ -30,6 +30,10 @@ type Resources = {
   readonly allowPrivateWebhooks?: boolean;
   /** The metrics of the process; undefined if they are off. */
   readonly metrics?: Metrics | undefined;
+  /** Whether the settings turn metrics on for the service, of which this process may be a command. */
+  readonly hasMetrics?: boolean;
+  /** The data folder of the embedded database; undefined if the database is external. */
+  readonly dataDir?: string | undefined;
   /** The traces of the process; undefined if they are off. */
   readonly tracing?: Tracing | undefined;
   /** Emits `added` for background work that this process has added, so that it begins at once. */

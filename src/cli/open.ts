@@ -134,6 +134,8 @@ export async function openService(
         wallClock: () => new Date(),
         allowPrivateWebhooks: config.webhookAllowPrivate,
         metrics,
+        hasMetrics: config.metricsPort !== undefined,
+        dataDir: embedded && config.dataDir,
         tracing,
       });
       return { service, config, ownerUrl, clock, close };

@@ -133,6 +133,11 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     ...(await import('../settings/settings.ts')).SETTINGS,
     ...(await import('../settings/limited-network.ts')).LIMITED_NETWORK,
   ]),
+  setup: derived(
+    'setup',
+    'the steps from an empty installation to the first redemption',
+    async () => (await import('../operations/setup.ts')).SETUP,
+  ),
   user: derived(
     'user',
     'people who sign in to the console and the portal',

@@ -35,6 +35,7 @@ import { WEBHOOKS } from '../webhooks/endpoints.ts';
 import { approvalsOf } from './approvals.ts';
 import { BACKGROUND } from './background.ts';
 import { REQUESTS } from './requests.ts';
+import { SETUP } from './setup.ts';
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [
@@ -65,6 +66,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...approvalsOf(() => OPERATIONS),
   ...SETTINGS,
   ...LIMITED_NETWORK,
+  ...SETUP,
   ...booksWith(DAY_ENDS),
   ...SETTLEMENT,
   ...BANK,

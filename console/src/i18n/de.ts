@@ -209,6 +209,43 @@ export const de: Catalogue = {
     none: 'Keiner',
     latest: 'Neueste Transaktionen',
   },
+  setup: {
+    title: 'Erste Schritte',
+    done: 'Erledigt',
+    report: 'Sicherung melden',
+    progress: (done, all) => `${done} von ${all} erledigt`,
+    steps: {
+      person: {
+        title: 'Eine zweite Person einladen',
+        text: 'Dann geben zwei Personen frei, was Geld bewegt, und eine kann der anderen wieder Zugang geben.',
+      },
+      product: {
+        title: 'Die Bedingungen eines Produkts festlegen',
+        text: 'Legen Sie eines an, oder ändern Sie DEFAULT: Währung, Werte und Gültigkeit der Gutscheine.',
+      },
+      merchant: {
+        title: 'Einen Händler anlegen',
+        text: 'Ein Händler verkauft Gutscheine, löst sie ein, oder beides.',
+      },
+      key: {
+        title: 'Einen API-Schlüssel anlegen',
+        text: 'Mit ihm rufen die Programme und Kassen eines Händlers die API auf.',
+      },
+      float: { title: 'Ein Guthaben aufladen', text: 'Daraus bezahlt ein Händler seine Gutscheine.' },
+      redemption: {
+        title: 'Den ersten Gutschein einlösen',
+        text: 'Über die API; oder laden Sie jemanden vom Händler ein, der an der Kasse im Portal verkauft und einlöst.',
+      },
+      backup: {
+        title: 'Eine Sicherung anlegen',
+        text: 'Mit „scrip backup DIR“. Liegt die Datenbank auf einem eigenen Server, melden Sie dessen Sicherung hier.',
+      },
+      alert: {
+        title: 'Störungen melden lassen',
+        text: 'Fügen Sie einen Webhook ohne Händler hinzu, oder schalten Sie Metriken mit SCRIP_METRICS_PORT ein.',
+      },
+    },
+  },
   chart: {
     chart: 'Diagramm',
     table: 'Tabelle',

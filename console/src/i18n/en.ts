@@ -199,6 +199,40 @@ export const en = {
     none: 'None',
     latest: 'Latest transactions',
   },
+  setup: {
+    title: 'Get started',
+    done: 'Done',
+    report: 'Report a backup',
+    progress: (done: number, all: number) => `${done} of ${all} done`,
+    steps: {
+      person: {
+        title: 'Invite a second person',
+        text: 'Then two people agree on what moves money, and one can let the other in again.',
+      },
+      product: {
+        title: 'Set the terms of a product',
+        text: 'Create one, or change DEFAULT: its currency, its values, and how long vouchers are valid.',
+      },
+      merchant: { title: 'Create a merchant', text: 'A merchant sells vouchers, redeems them, or both.' },
+      key: {
+        title: 'Create an API key',
+        text: 'With it, the programs and tills of a merchant call the API.',
+      },
+      float: { title: 'Top up a float', text: 'A merchant pays for its vouchers from its float.' },
+      redemption: {
+        title: 'Redeem the first voucher',
+        text: 'By the API; or invite somebody of the merchant, who sells and redeems at the till in the portal.',
+      },
+      backup: {
+        title: 'Make a backup',
+        text: 'Run "scrip backup DIR". If the database is on a server of your own, report its backup here.',
+      },
+      alert: {
+        title: 'Let Scrip tell you about trouble',
+        text: 'Add a webhook endpoint without a merchant, or turn metrics on by SCRIP_METRICS_PORT.',
+      },
+    },
+  },
   chart: {
     chart: 'Chart',
     table: 'Table',

@@ -11,6 +11,7 @@ import { useFormat } from '../ui/format.ts';
 import { useItems } from '../ui/items.ts';
 import { List } from '../ui/list.tsx';
 import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
+import { SetupList } from '../ui/setup.tsx';
 
 // The top of the page does not wait for the charts.
 const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));
@@ -22,6 +23,7 @@ export function Screen() {
     <>
       <Head title={texts.nav.overview} />
       <Stack gap="lg">
+        {offers('setup.show') && <SetupList />}
         {offers('books.report') && <Today />}
         <div className="two">
           {offers('books.report') && (
