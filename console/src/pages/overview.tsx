@@ -141,7 +141,12 @@ function Attention() {
             )
             .join(', ')}
         />
-        <Line to="/merchants" label={texts.limits} count={reached?.length} isAlert />
+        <Line
+          to={reached?.[0] ? `/merchants/${reached[0]['merchantId']}?tab=limits` : '/merchants'}
+          label={texts.limits}
+          count={reached?.length}
+          isAlert
+        />
         {near.length > 0 && (
           <Line
             to="/settings"
