@@ -152,7 +152,7 @@ export const actions: Catalogue['actions'] = {
   'audit.broken': ['Kette unterbrochen'],
   'batch.export': ['Codes exportieren'],
   'books.escheat': ['Nicht beanspruchten Wert abführen'],
-  'backup.note': ['Sicherung melden'],
+  'backup.note': ['Sicherung melden', 'Hält fest, dass eine Sicherung Ihres eigenen Servers fertig ist.'],
   'keyring.drop': ['Schlüssel entfernen'],
   'keyring.retire': ['Schlüssel ausmustern'],
   'keyring.rotate': ['Erneuern'],
