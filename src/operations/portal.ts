@@ -74,6 +74,9 @@ function bind(original: AnyOperation, roles: readonly PortalRole[], owner: Owned
   const { merchantId, ...properties } = input.properties;
   if (merchantId === undefined && owner === null)
     throw new Error(`nothing binds ${original.name} to a merchant`);
+  // What a merchant owns has to be named, also where the operator may leave it out.
+  const named = owner && properties[owner.field];
+  const required = named && Type.Required(Type.Object({ [owner.field]: named })).properties;
   return {
     ...rest,
     // A merchant's people do not approve each other's proposals.
@@ -81,7 +84,7 @@ function bind(original: AnyOperation, roles: readonly PortalRole[], owner: Owned
     risk: rest.risk === 'four-eyes' ? 'step-up' : rest.risk,
     roles,
     command: NO_COMMAND,
-    input: Input(properties),
+    input: Input({ ...properties, ...required }),
     async run(caller, fields: Record<string, unknown>) {
       const own = ownIdOf(caller);
       if (owner) {

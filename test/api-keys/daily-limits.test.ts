@@ -4,6 +4,7 @@ import { dailyLimits } from '../../src/api-keys/daily-limits.ts';
 import { apiKeys } from '../../src/api-keys/keys.ts';
 import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
+import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { Problem } from '../../src/problem.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { assertDescribed } from '../support/described.ts';
@@ -180,4 +181,9 @@ test('a merchant lowers the limits of its keys, and does not raise them', async 
     );
   await set(caller, 200);
   assert.equal((await listed(till))[0]?.amount, 200);
+});
+
+test('in the portal, a limit is of a key, which has to be named', () => {
+  const own = PORTAL_OPERATIONS.find(({ name }) => name === 'daily-limit.set');
+  assert.ok(own?.input.required?.includes('keyId'));
 });

@@ -116,7 +116,7 @@ function Attention() {
   const running = useWatched('batch.list', '/batches', { status: 'PROCESSING' });
   const low = useWatched('float.low', '/floats/low');
   const reached = useWatched('daily-limit.list', '/daily-limits', { reached: true });
-  const network = useWatched('settings.network', '/settings/network');
+  const network = useItems('/settings/network', { enabled: offers('settings.network'), refetchMs: 60_000 });
   const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
   const { data: days } = useQuery({ ...DAYS, enabled: offers('books.days') });
   const near = network?.filter(({ state }) => state !== 'below') ?? [];
