@@ -192,7 +192,7 @@ function simulate(network: Network) {
     agenda.add(1_000, (now) => {
       first.awayUntil = now + network.awayMs;
     });
-  // What is not answered some seconds after the last arrival waits in a queue that grows.
+  // Requests that have no answer some seconds after the last arrival are in a queue that grows.
   const givesUpAt = endsAt + network.awayMs + 5_000;
   for (let event = agenda.next(); event && event.at < givesUpAt; event = agenda.next()) event.run(event.at);
 

@@ -25,7 +25,7 @@ type State = {
   /** What the effect depends on, such as the balance of a float. The maker saw 0. */
   base: number;
   processes: Record<Person, Process>;
-  /** What was committed: by whom, with what it found, and what was confirmed. */
+  /** Each committed decision: who made it, what it had read, and what the person confirmed. */
   effects: { by: Person; found: number; confirmed: number }[];
   kills: number;
 };

@@ -40,7 +40,7 @@ const worker = (at: number, fault: Fault | undefined): Action<State>[] => [
     },
   },
   {
-    // The function `book` of fill.ts: lock, compare, `advance`, commit. What is surplus is rolled back.
+    // The function `book` of fill.ts: lock, compare, `advance`, commit. A surplus is rolled back.
     says: `worker ${at + 1} records its voucher and commits`,
     when: ({ workers }) => workers[at] === 'written',
     does(state) {

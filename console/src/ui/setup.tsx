@@ -12,7 +12,7 @@ import { Panel } from './parts.tsx';
 type Setup = Answer<'setup.show'>;
 type Step = keyof Setup;
 
-/** What is left to do until an installation is in use and safe. Nothing is shown when all of it is done. */
+/** The steps until an installation is in use and safe. The card disappears when all of them are done. */
 export function SetupList() {
   const { setup: texts } = useTexts();
   const { data: setup } = useQuery({
