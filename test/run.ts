@@ -63,7 +63,7 @@ const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
 
 /** The files that take more than ten seconds (`--times`). */
 const LONG =
-  /^(books\.(demo|property|tampering|ugly)|conformance\.(exactly-once|misbehave)|db\.away|docs\.webhooks|give-up|http\.(download|fuzz|overload)|import\.vouchers|keys\.rotate|model|operator\.(table|till)|people\.attacks|pin\.guard|reconcile\.differences|release|sandbox|sdk\.cli|secrets\.whole|webhooks\.delivery)\.test/;
+  /^(books\.(property|tampering|ugly)|conformance\.(exactly-once|misbehave)|db\.away|docs\.webhooks|give-up|http\.(download|fuzz|overload)|import\.vouchers|keys\.rotate|model|operator\.(table|till)|people\.attacks|pin\.guard|reconcile\.differences|release|sandbox|sdk\.cli|secrets\.whole|webhooks\.delivery)\.test/;
 
 const isEndToEnd = (name: string) => name.endsWith('.e2e.test.ts');
 

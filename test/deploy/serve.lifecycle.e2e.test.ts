@@ -61,12 +61,14 @@ async function demoBalance(printed: string, baseUrl: string): Promise<unknown> {
 test('a second start of a demo has the same merchant and the same data', async (t) => {
   const installation = await make(t);
   const firstUrl = await installation.serve('--demo');
-  const first = installation.serving.printed.out;
+  const { out: first, err: made } = installation.serving.printed;
+  assert.match(made, /^scrip: made 90 closed days with \d+ movements/m);
   const before = (await demoBalance(first, firstUrl)) as { statusCode: string };
   assert.equal(before.statusCode, '00');
   assert.equal(await installation.stop(), 0);
   const secondUrl = await installation.serve('--demo');
-  const second = installation.serving.printed.out;
+  const { out: second, err: kept } = installation.serving.printed;
+  assert.doesNotMatch(kept, /history/);
   const [key] = /key \S+, secret \S+/.exec(first) ?? [''];
   assert.ok(second.includes(key));
   // The links of its people come last.
