@@ -63,7 +63,7 @@ for (const dialect of DIALECTS) {
       // It does not show which codes exist, and wrong PINs count.
       await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'more'));
       await till.refused(dialect, '55', dialect.redeem(withWrongPin(second), 1, 'more'));
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       await other.done(dialect.redeem(second, 10, 'sale'));
       assert.deepEqual(await eventsOf(service, till.merchant.id), [
         { data: { flow: 'redeem', keyId: null, currency: 'USD', limit: 60 } },

@@ -36,7 +36,7 @@ for (const dialect of DIALECTS) {
     test('does not stop the keys of other merchants', async (t) => {
       const till = await Till.open(t);
       till.testService.clock.set(NOON);
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       const voucher = await till.voucher();
       for (let guess = 1; guess <= 51; guess++) await till.refused(dialect, '14', dialect.balance(UNKNOWN));
       await other.done(dialect.balance(voucher));

@@ -91,7 +91,7 @@ describe('canceling a batch', () => {
     const issuer = await Till.open(t);
     const { service } = issuer.testService;
     await issuer.product('LATER', { activation: 'on-activation' });
-    const till = await Till.at(issuer.testService, { product: 'LATER', float: 50_00n });
+    const till = await Till.another(issuer.testService, { product: 'LATER', float: 50_00n });
     const { data } = await till.done(B.generate('batch', 5_000, 0.01));
     await fillBatch(service, 1, () => true);
     assert.equal((await cancelBatch(asOperator(service), data.transactionId))?.status, 'CANCELED');

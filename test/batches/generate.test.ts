@@ -86,7 +86,7 @@ for (const dialect of DIALECTS) {
     test('declines with 50 a batch that costs more than any float can hold', async (t) => {
       const till = await Till.open(t);
       await till.product('VAST', { maxValue: MINOR_MAX, maxQuantity: 5_000_000 });
-      const other = await Till.at(till.testService, { product: 'VAST', float: MINOR_MAX });
+      const other = await Till.another(till.testService, { product: 'VAST', float: MINOR_MAX });
       const generate = dialect === A ? generateA : generateB;
       const value = dialect === A ? { productCode: 'VAST', amount: GREATEST } : { value: GREATEST };
       for (const quantity of [1_000, 5_000_000])
@@ -102,7 +102,7 @@ for (const dialect of DIALECTS) {
 
     test('returns a batch that other merchants cannot download', async () => {
       const till = await openTill();
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       await till.done(dialect.generate('batch', 1, 25));
       const { body } = await other.refused(dialect, '60', dialect.download('batch'));
       assert.equal(body.message, 'Vouchers not found');
@@ -117,7 +117,7 @@ describe('a product', () => {
     const { service } = till.testService;
     await till.product('OFF');
     await products.offSale.run(asOperator(service), { code: 'OFF' });
-    const other = await Till.at(till.testService);
+    const other = await Till.another(till.testService);
     await till.product('THEIRS', { merchantId: String(other.merchant.id) });
     for (const productCode of ['OFF', 'THEIRS', 'UNKNOWN', ''])
       await till.refused(A, '15', generateA('x', { productCode }));
@@ -129,7 +129,7 @@ describe('a product', () => {
     const { clock } = till.testService;
     const terms = { minValue: 100n, maxValue: 900n, maxQuantity: 3, validityDays: 10 };
     await till.product('YEN', terms, 'JPY', 0);
-    const yen = await Till.at(till.testService, { product: 'YEN', float: 1_000n });
+    const yen = await Till.another(till.testService, { product: 'YEN', float: 1_000n });
     for (const [code, more] of [
       ['16', { quantity: 4, value: 100 }],
       ['13', { value: 100.5 }],
@@ -216,7 +216,7 @@ describe('the retry of a successful generation', () => {
   test('is a replay after the product went off sale or got another merchant or bounds', async (t) => {
     const till = await Till.open(t);
     const { service, url } = till.testService;
-    const other = await Till.at(till.testService);
+    const other = await Till.another(till.testService);
     const first = await till.done(A.generate('x', 5, 25));
     await products.offSale.run(asOperator(service), { code: 'DEFAULT' });
     const owner = await ownerOf(t, url);

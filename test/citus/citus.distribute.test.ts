@@ -67,7 +67,7 @@ test('a database is distributed once, with its vouchers, also after an interrupt
   await migrate(url);
   await addWorkers();
   const before = await startOn(url);
-  const till = await Till.at(before);
+  const till = await Till.another(before);
   const [voucher, ...others] = await till.vouchers(10, 25);
   assert.ok(voucher);
   const first = await till.done(A.redeem(voucher, 10, 'before'));
@@ -98,7 +98,7 @@ test('a database is distributed once, with its vouchers, also after an interrupt
 
   const after = await startOn(url, before);
   t.after(after.stop);
-  const again = await Till.at(after);
+  const again = await Till.another(after);
   const same = Object.assign(Object.create(Till.prototype), {
     testService: after,
     merchant: till.merchant,
@@ -137,7 +137,7 @@ test('a later migration reaches the tables and the functions of every worker', a
   await owner.close();
   const listening = await startOn(url);
   t.after(listening.stop);
-  const till = await Till.at(listening);
+  const till = await Till.another(listening);
   for (const voucher of await till.vouchers(8))
     await till.done(A.redeem(voucher, 1, `r${voucher.serialNumber}`));
   await till.reconciles();

@@ -33,7 +33,7 @@ let till: Till;
 let owner: Awaited<ReturnType<typeof openOwner>>;
 
 before(async () => {
-  till = await Till.at(await startListening());
+  till = await Till.another(await startListening());
   const { service, url } = till.testService;
   const { data } = await till.done(A.generate('many', VOUCHERS, 5));
   owner = await openOwner(url);

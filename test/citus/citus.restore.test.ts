@@ -45,7 +45,7 @@ const redeemAll = async (till: Till, vouchers: readonly Voucher[], prefix: strin
 test('all servers are restored to one point: later redemptions are gone, and the books agree', async (t) => {
   const { coordinator, servers, url } = await openCluster(t);
   const listening = await startOn(url);
-  const till = await Till.at(listening);
+  const till = await Till.another(listening);
   const vouchers = await till.vouchers(8, 25);
   const programs = await findCitus();
   const copies = servers.map(({ data, port }) => new Server(programs, `${data}.copy`, port));
@@ -101,7 +101,7 @@ test("a worker's synchronous standby takes its place, and nothing is lost", asyn
   await execute(worker, 'postgres', follows, 'select pg_reload_conf()');
   const listening = await startOn(url);
   t.after(listening.stop);
-  const till = await Till.at(listening);
+  const till = await Till.another(listening);
   const vouchers = await till.vouchers(8, 25);
   await redeemAll(till, vouchers, 'before');
 

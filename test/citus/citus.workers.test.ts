@@ -31,7 +31,7 @@ async function openTill(
   await distribute(url, 4);
   const listening = await startOn(url);
   t.after(listening.stop);
-  return { till: await Till.at(listening), cluster, url };
+  return { till: await Till.another(listening), cluster, url };
 }
 
 /** The port of the worker that has the bucket of each voucher. */

@@ -167,7 +167,7 @@ describe('the conformance kit', () => {
     await withService(t, {}, async (till) => {
       for (const [name, variant, rules, fault] of FAULTS) {
         // A merchant for each fault: the guesses of all together would block one merchant.
-        const other = await Till.at(till.testService);
+        const other = await Till.another(till.testService);
         const proxy = await breakingProxy(t, till.testService.baseUrl, fault);
         const report = await check(other, [variant], proxy);
         assert.deepEqual(

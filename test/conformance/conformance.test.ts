@@ -53,7 +53,7 @@ describe('the conformance kit', () => {
       const wrong = await run([], { keyId, secret: 'wrong' });
       assert.deepEqual([wrong.status, wrong.out], [1, '']);
       assert.match(wrong.err, /nothing was checked: the credentials are not accepted/);
-      const poor = await Till.at(till.testService, { float: 0n });
+      const poor = await Till.another(till.testService, { float: 0n });
       assert.match(
         (await run([], poor.merchant)).err,
         /nothing was checked: the test merchant needs a float/,

@@ -207,7 +207,7 @@ test('a till in the browser', { skip }, async (t) => {
 
 test('a cashier activates a card, voids it, and pays out what is left on another', { skip }, async (t) => {
   const stage = await openStage(t);
-  const shop = await Till.at(stage.listening);
+  const shop = await Till.another(stage.listening);
   const [blank, other] = [await shop.voucher(null), await shop.voucher(10)];
   const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', {
     cashOutBelow: 15,

@@ -12,7 +12,7 @@ const FLOODS = 40;
 
 test('a redemption succeeds beside a crowd of idle, slow, incomplete and flooding connections', async (t) => {
   const listening = await testService(t);
-  const till = await Till.at(listening);
+  const till = await Till.another(listening);
   const voucher = await till.voucher();
   const port = Number(new URL(listening.baseUrl).port);
   const sockets: Socket[] = [];

@@ -65,7 +65,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
       const seen = new Map<string, Set<string>>();
       for (const [path, operations] of Object.entries(paths)) {
         for (const [method, operation] of Object.entries(operations)) {
-          let till = await Till.at(listening);
+          let till = await Till.another(listening);
           const [voucher, other] = [await till.voucher(), await till.voucher(null)];
           const known = {
             code: [voucher.code, other.code],
@@ -84,7 +84,7 @@ for (const dialect of [VARIANT_A, VARIANT_B]) {
               reference,
               schema ? bodyOf(schema, known) : fc.constant(undefined),
               async (name, body) => {
-                if (++calls % CALLS_OF_A_KEY === 0) till = await Till.at(listening);
+                if (++calls % CALLS_OF_A_KEY === 0) till = await Till.another(listening);
                 const url = listening.baseUrl + path.replace('{reference}', name);
                 const { authorization } = till.merchant;
                 const headers = {

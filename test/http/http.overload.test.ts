@@ -114,7 +114,7 @@ for (const dialect of DIALECTS) {
   // The requests of the flood wait for a lock, so that the service is full and the machine is not busy.
   test(`a merchant is answered while another one floods the service, by ${dialect.name}`, async (t) => {
     const listening = await testService(t);
-    const [flooding, modest] = [await Till.at(listening), await Till.at(listening)];
+    const [flooding, modest] = [await Till.another(listening), await Till.another(listening)];
     const voucher = await flooding.voucher(null);
     const owner = await lock(t, flooding, voucher);
     let call = 0;
@@ -131,9 +131,9 @@ for (const dialect of DIALECTS) {
 test('a full service declines the merchant that filled it, and admits others', async (t) => {
   const listening = await testService(t);
   const [flooding, known, fresh] = [
-    await Till.at(listening),
-    await Till.at(listening),
-    await Till.at(listening),
+    await Till.another(listening),
+    await Till.another(listening),
+    await Till.another(listening),
   ];
   const voucher = await flooding.voucher(2_000);
   await known.done(A.list());

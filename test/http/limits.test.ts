@@ -41,7 +41,7 @@ for (const dialect of DIALECTS) {
 
     test('does not affect other keys', async (t) => {
       const { till, operator } = await openLimited(t, 1, 1);
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       await till.done(dialect.list());
       await till.refused(dialect, '97', dialect.list());
       const { headers } = await other.done(dialect.list());

@@ -93,7 +93,7 @@ for (const dialect of DIALECTS) {
         code: 'OWN',
         name: 'Own',
       });
-      const issuer = await Till.at(till.testService, { product: 'OWN' });
+      const issuer = await Till.another(till.testService, { product: 'OWN' });
       const used = await till.voucher();
       const inactive = await issuer.voucher(null);
       const [empty, blocked, replaced, expired] = await issuer.vouchers(4);

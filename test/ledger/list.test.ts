@@ -30,7 +30,7 @@ for (const dialect of DIALECTS) {
 
     test('shows no transaction of other merchants, and is empty before the first one', async () => {
       const till = await openTill();
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       const voucher = await till.voucher();
       await till.done(dialect.redeem(voucher, 1, 'sale'));
       assert.deepEqual((await other.done(dialect.list())).data, []);

@@ -39,7 +39,7 @@ for (const dialect of DIALECTS) {
 
     test('does not find batches, transactions of other merchants, or unknown references', async () => {
       const till = await openTill();
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       const { data } = await till.done(dialect.generate('batch', 1, 25));
       await till.done(dialect.redeem(data.vouchers[0], 10, 'sale'));
       await till.refused(dialect, dialect.notFound, dialect.lookup('batch'));

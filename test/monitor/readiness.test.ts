@@ -98,7 +98,7 @@ test('calls that are refused without a database log one line', async (t) => {
   const { buildServer } = await import('../../src/http/server.ts');
   const app = buildServer({ ...service, db, readiness });
   t.after(() => app.close());
-  const till = await Till.at(testService as never);
+  const till = await Till.another(testService as never);
   way.set('closed');
   const { method, path, body } = A.balance({ code: '482913057641', pin: '0000', serialNumber: 1 });
   for (let call = 0; call < 5; call++) {

@@ -14,7 +14,7 @@ type Answer = Awaited<ReturnType<typeof api.call>>;
 
 /** A merchant with its till over the merchant API, and with a cashier in its portal. */
 async function open(wanted: Parameters<typeof Till.open>[1] = {}) {
-  const till = await Till.at(api.testService, wanted);
+  const till = await Till.another(api.testService, wanted);
   const token = await api.token(['cashier'], till.merchant.id);
   const ask = (verb: string, body: object, headers: Readonly<Record<string, string>> = {}) =>
     api.call('POST', `/portal/v1/till/${verb}`, body, { authorization: `Bearer ${token}`, ...headers });

@@ -88,7 +88,7 @@ for (const dialect of DIALECTS) {
 
     test('is a new redemption under the reference of another merchant or of another operation', async () => {
       const till = await openTill();
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       const voucher = await till.voucher(25);
       const inactive = await till.voucher(null);
       await till.done(dialect.generate('one', 1, 5));

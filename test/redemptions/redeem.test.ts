@@ -54,7 +54,7 @@ for (const dialect of DIALECTS) {
       const voucher = await till.voucher(25);
       await till.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'sale'));
       await till.refused(dialect, '55', dialect.redeem(withWrongPin(voucher), 1, 'sale'));
-      const opaque = await Till.at(till.testService, { opaque: true });
+      const opaque = await Till.another(till.testService, { opaque: true });
       await opaque.refused(dialect, '14', dialect.redeem(UNKNOWN, 1, 'sale'));
       await opaque.refused(dialect, '14', dialect.redeem(withWrongPin(voucher), 1, 'sale'));
     });
@@ -85,10 +85,10 @@ for (const dialect of DIALECTS) {
 
     test('is accepted by every merchant or only by the issuer, by the scope of the product', async (t) => {
       const issuer = await Till.open(t);
-      const other = await Till.at(issuer.testService);
+      const other = await Till.another(issuer.testService);
       await other.done(dialect.redeem(await issuer.voucher(), 1, 'network'));
       await issuer.product('OWN', { scope: 'issuer' });
-      const seller = await Till.at(issuer.testService, { product: 'OWN' });
+      const seller = await Till.another(issuer.testService, { product: 'OWN' });
       const voucher = await seller.voucher();
       await other.refused(dialect, '47', dialect.redeem(voucher, 1, 'sale'));
       await seller.done(dialect.redeem(voucher, 1, 'sale'));
@@ -98,8 +98,8 @@ for (const dialect of DIALECTS) {
       const till = await Till.open(t);
       await till.product('YEN', {}, 'JPY', 0);
       await till.product('DINAR', {}, 'KWD', 3);
-      const yen = await Till.at(till.testService, { product: 'YEN' });
-      const dinar = await Till.at(till.testService, { product: 'DINAR' });
+      const yen = await Till.another(till.testService, { product: 'YEN' });
+      const dinar = await Till.another(till.testService, { product: 'DINAR' });
       const [inYen, inDinar] = [await yen.voucher(500), await dinar.voucher(1.234)];
       await till.refused(dialect, '13', dialect.redeem(inYen, 1.5, 'sale'));
       await till.refused(dialect, '13', dialect.redeem(await till.voucher(), 1.234, 'sale'));

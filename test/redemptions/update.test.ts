@@ -155,7 +155,7 @@ for (const dialect of DIALECTS) {
 
     test('is permitted only to the merchant that redeemed, and only for a redemption', async () => {
       const till = await openTill();
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       const inactive = await till.voucher(null);
       await till.done(dialect.redeem(await till.voucher(25), 10, 'sale'));
       await till.done(dialect.activate(inactive, 'activation'));

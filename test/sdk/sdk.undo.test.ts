@@ -121,7 +121,7 @@ describe('a redemption is undone', () => {
     assert.equal(await till.balanceOf(card), 96);
 
     const { id } = till.merchant;
-    const stranger = await Till.at(till.testService);
+    const stranger = await Till.another(till.testService);
     const tokens = {
       unauthorized: ['no-token', undefined],
       accessDenied: [
@@ -138,7 +138,7 @@ describe('a redemption is undone', () => {
         assert.ok(!JSON.stringify(error).includes(portalToken ?? 'key_'), 'the error has the token');
       }
     }
-    const forbidden = await Till.at(till.testService, { permit: [] });
+    const forbidden = await Till.another(till.testService, { permit: [] });
     const portalToken = await makeToken(till.testService, ['owner'], forbidden.merchant.id);
     const { keyId, secret } = forbidden.merchant;
     const without = await failure(client('b', { ...direct, keyId, secret, portalToken }).undo('x'));

@@ -34,11 +34,11 @@ export class Till {
    * Creates a merchant of a fresh service, with every permission by default. The service ends with the test.
    */
   static async open(t: Scope, wanted: Wanted = {}): Promise<Till> {
-    return Till.at(await testService(t), wanted);
+    return Till.another(await testService(t), wanted);
   }
 
   /** Creates another merchant of a service. */
-  static async at(listening: ListeningService, wanted: Wanted = {}): Promise<Till> {
+  static async another(listening: ListeningService, wanted: Wanted = {}): Promise<Till> {
     return new Till(listening, await listening.createMerchant({ permit: ['update-redemption'], ...wanted }));
   }
 
@@ -113,7 +113,7 @@ export function tillsOfOneService(): (wanted?: Wanted) => Promise<Till> {
     listening = await startListening();
   });
   after(() => listening?.stop());
-  return (wanted) => Till.at(listening ?? assert.fail('the service has not started'), wanted);
+  return (wanted) => Till.another(listening ?? assert.fail('the service has not started'), wanted);
 }
 
 /** Some fields of each item of a list, in their order. */

@@ -51,7 +51,7 @@ for (const dialect of DIALECTS) {
     test('uses the value of the batch, which was paid for at generation', async (t) => {
       const till = await Till.open(t);
       await till.product('LATER', { activation: 'on-activation' });
-      const shop = await Till.at(till.testService, { product: 'LATER', float: 30_00n });
+      const shop = await Till.another(till.testService, { product: 'LATER', float: 30_00n });
       const voucher = await shop.voucher(30);
       await shop.refused(A, '40', A.redeem(voucher, 1, 'early'));
       assert.equal(await shop.balanceOf(voucher), 0);
@@ -80,10 +80,10 @@ for (const dialect of DIALECTS) {
 describe('an activation by code and PIN', () => {
   test('succeeds at another merchant, which pays, unless the product has scope issuer', async (t) => {
     const issuer = await Till.open(t, { float: 0n });
-    const other = await Till.at(issuer.testService, { float: 5_000_00n });
+    const other = await Till.another(issuer.testService, { float: 5_000_00n });
     await other.done(A.activate(await issuer.voucher(null), 'x'));
     await issuer.product('OWN', { scope: 'issuer' });
-    const seller = await Till.at(issuer.testService, { product: 'OWN' });
+    const seller = await Till.another(issuer.testService, { product: 'OWN' });
     await other.refused(A, '47', A.activate(await seller.voucher(null), 'y'));
     await issuer.reconciles();
   });
@@ -91,8 +91,8 @@ describe('an activation by code and PIN', () => {
   test('succeeds at another merchant, and is paid by the batch if that has a value', async (t) => {
     const issuer = await Till.open(t);
     await issuer.product('LATER', { activation: 'on-activation' });
-    const seller = await Till.at(issuer.testService, { product: 'LATER' });
-    const other = await Till.at(issuer.testService, { float: 0n });
+    const seller = await Till.another(issuer.testService, { product: 'LATER' });
+    const other = await Till.another(issuer.testService, { float: 0n });
     assert.equal((await other.done(A.activate(await seller.voucher(30), 'x'))).data.amount, 30);
     await issuer.reconciles();
   });
@@ -111,7 +111,7 @@ describe('an activation by code and PIN', () => {
 describe('an activation by serial number', () => {
   test('accepts only vouchers that the caller generated', async () => {
     const till = await openTill();
-    const other = await Till.at(till.testService);
+    const other = await Till.another(till.testService);
     const voucher = await till.voucher(null);
     await other.refused(B, '14', B.activate(voucher, 'x'));
     await till.done(B.activate(voucher, 'x'));
@@ -133,7 +133,7 @@ describe('an activation by serial number', () => {
   test('declines a value other than that of the batch', async (t) => {
     const till = await Till.open(t);
     await till.product('LATER', { activation: 'on-activation' });
-    const shop = await Till.at(till.testService, { product: 'LATER' });
+    const shop = await Till.another(till.testService, { product: 'LATER' });
     const voucher = await shop.voucher(30);
     await shop.refused(B, '13', activateAt(voucher, 30.01, 'x'));
     await shop.done(activateAt(voucher, 30, 'x'));

@@ -14,7 +14,7 @@ for (const dialect of DIALECTS) {
   describe(`a balance by ${dialect.name}`, () => {
     test('returns the amount left and the history, oldest first', async () => {
       const till = await openTill();
-      const other = await Till.at(till.testService);
+      const other = await Till.another(till.testService);
       const batch = await till.done(dialect.generate('batch', 1, 25));
       const [voucher] = batch.data.vouchers;
       const own = await till.done(dialect.redeem(voucher, 10, 'mine'));
@@ -85,7 +85,7 @@ for (const dialect of DIALECTS) {
 
     test('is declined without the right PIN', async () => {
       const till = await openTill();
-      const opaque = await Till.at(till.testService, { opaque: true });
+      const opaque = await Till.another(till.testService, { opaque: true });
       const voucher = await till.voucher();
       await till.refused(dialect, '14', dialect.balance(UNKNOWN));
       await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));

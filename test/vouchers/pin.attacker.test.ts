@@ -28,7 +28,7 @@ test('at most fifteen guesses at one voucher are checked, over all keys, process
   clock.set(MORNING);
   const voucher = await first.voucher();
   const keys = [first];
-  for (let key = 2; key <= 8; key++) keys.push(await Till.at(first.testService));
+  for (let key = 2; key <= 8; key++) keys.push(await Till.another(first.testService));
   let checked = 0;
   let guesses = 0;
   const burst = async (tills: readonly Till[]) => {
@@ -82,7 +82,7 @@ test('each key that guesses at many vouchers is stopped by its own count', async
   first.testService.clock.set(MORNING);
   const vouchers: Voucher[] = [];
   for (let batch = 1; batch <= 6; batch++) vouchers.push(...(await first.vouchers(10)));
-  for (const till of [first, await Till.at(first.testService), await Till.at(first.testService)]) {
+  for (const till of [first, await Till.another(first.testService), await Till.another(first.testService)]) {
     let checked = 0;
     for (const [number, voucher] of vouchers.entries()) {
       const { statusCode } = await till.ask(guess(voucher, number));

@@ -124,7 +124,7 @@ for (const dialect of DIALECTS) {
     const dollars = await Till.open(t);
     const { service } = dollars.testService;
     await dollars.product('YEN', {}, 'JPY', 0);
-    const yen = await Till.at(dollars.testService, { product: 'YEN' });
+    const yen = await Till.another(dollars.testService, { product: 'YEN' });
     const [voucher] = await yen.vouchers(1, null);
     const wrongPins = async () => (await showVoucher(service, BigInt(voucher.serialNumber))).wrongPins;
     for (let guess = 1; guess <= 4; guess++) {

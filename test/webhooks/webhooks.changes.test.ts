@@ -35,7 +35,7 @@ test('the merchant that generated a voucher learns what the operator and time do
   const { service, clock } = till.testService;
   const operator = asOperator(service);
   const events = await listening(till);
-  const others = await listening(await Till.at(till.testService));
+  const others = await listening(await Till.another(till.testService));
   const vouchers = await till.vouchers(3, 25);
   const [first, second, third] = vouchers.map(({ serialNumber }) => BigInt(serialNumber)) as [
     bigint,

@@ -15,7 +15,7 @@ test('the operator reads the events of all merchants, with the merchant of each'
   const till = await Till.open(t);
   const { service } = till.testService;
   const operator = asOperator(service);
-  const other = await Till.at(till.testService);
+  const other = await Till.another(till.testService);
   const [{ redeem }] = DIALECTS;
   await webhooks.add.run(operator, { pull: true });
   await webhooks.add.run(operator, { pull: true, merchantId: String(till.merchant.id) });
