@@ -60,7 +60,7 @@ max_parallel_workers_per_gather = 0
 wal_compression = on
 # Fewer checkpoints write less twice. Recovery after a crash reads at most this much.
 max_wal_size = 2GB
-checkpoint_timeout = 15min
+checkpoint_timeout = 30min
 # Filling new log segments with zeros delayed every commit by some 50 ms, once or twice a second under load.
 # Durability does not depend on it: a commit still waits until its part of the log is on the disk.
 wal_init_zero = off

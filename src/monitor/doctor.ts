@@ -55,6 +55,11 @@ const BACKUP_MAX_HOURS = 36;
 const CLOSE_MAX_HOURS = 48;
 const LATE_MAX_SECONDS = 600;
 const PARTITIONS_AHEAD_MIN = 2;
+/** The default of PostgreSQL, which suits no server with much data. */
+const DEFAULT_BUFFER_BYTES = 128 * 1024 ** 2;
+/** Shorter checkpoints log the same pages whole too often. */
+const CHECKPOINT_MIN_SECONDS = 15 * 60;
+const LOG_MIN_BYTES = 2 * 1024 ** 3;
 
 type Found = Omit<Finding, 'check'>;
 
@@ -174,6 +179,26 @@ from book_horizon`,
       'stop the server and run pg_checksums --enable',
     );
   },
+  settings: async (db, { dataDir }) => {
+    if (dataDir !== undefined) return undefined;
+    const { data_bytes, buffer_bytes, ...log } = await one<
+      LogSettings & Record<'data_bytes' | 'buffer_bytes', number>
+    >(
+      db,
+      sql`
+select pg_database_size(current_database())::float8 as data_bytes,
+  pg_size_bytes(current_setting('shared_buffers'))::float8 as buffer_bytes,
+  pg_size_bytes(current_setting('max_wal_size'))::float8 as log_bytes,
+  extract(epoch from current_setting('checkpoint_timeout')::interval)::int as checkpoint_seconds,
+  current_setting('wal_compression') as compression`,
+    );
+    const found = `${inGb(data_bytes)} of data, ${inGb(buffer_bytes)} of buffers`;
+    // A checkpoint then lets at most this little data be logged whole.
+    if (data_bytes <= buffer_bytes) return ok(found);
+    const advice = adviseSettings(buffer_bytes, log);
+    if (advice.length === 0) return ok(found);
+    return warning(found, `set ${advice.join(', ')} (docs/explanation/scale.md)`);
+  },
   connections: async (db, { connectionsMax }) => {
     const { max_connections, connections } = await one<{ max_connections: number; connections: number }>(
       db,
@@ -288,6 +313,22 @@ from batches where status = 'CANCELED' and failure is not null and ended_at > no
     return ok(found);
   },
 };
+
+type LogSettings = {
+  readonly log_bytes: number;
+  readonly checkpoint_seconds: number;
+  readonly compression: string;
+};
+
+/** The settings that a server with more data than buffers needs: after a checkpoint, it logs pages whole. */
+function adviseSettings(bufferBytes: number, { log_bytes, checkpoint_seconds, compression }: LogSettings) {
+  return [
+    bufferBytes <= DEFAULT_BUFFER_BYTES && "shared_buffers to a quarter of the server's memory",
+    checkpoint_seconds < CHECKPOINT_MIN_SECONDS && 'checkpoint_timeout to 30min',
+    log_bytes < LOG_MIN_BYTES && 'max_wal_size to 8GB',
+    compression === 'off' && 'wal_compression to on',
+  ].filter((advice) => advice !== false);
+}
 
 function examineAge(seconds: number, place: string, advice: string): Found {
   const found = `the last one ended ${inHours(seconds)}: ${place}`;

@@ -89,6 +89,10 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
     seconds: 500 * 3_600,
     months: 1,
     disabled: 1,
+    data_bytes: 1024 ** 4,
+    log_bytes: 1024 ** 3,
+    checkpoint_seconds: 300,
+    compression: 'on',
   };
   // The rows as the database answers them, with some values changed.
   const query = async <Row>(statement: Sql): Promise<Row[]> => {
@@ -100,7 +104,13 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
   const findings = await examine(SURROUNDINGS, { query });
   for (const check of ['versions', 'clocks', 'last close', 'batches', 'webhooks'])
     assert.equal(stateOf(findings, check), 'failure', check);
-  for (const check of ['connections', 'partitions']) assert.equal(stateOf(findings, check), 'warning', check);
+  for (const check of ['connections', 'partitions', 'settings'])
+    assert.equal(stateOf(findings, check), 'warning', check);
+  assert.equal(
+    findings.find(({ check }) => check === 'settings')?.advice,
+    "set shared_buffers to a quarter of the server's memory, checkpoint_timeout to 30min, " +
+      'max_wal_size to 8GB (docs/explanation/scale.md)',
+  );
 });
 
 test('the doctor checks what needs no database while the database is away', async (t) => {
