@@ -96,3 +96,12 @@ export async function freePort(): Promise<number> {
     return port;
   }
 }
+
+/** Whether a process exists. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -281,6 +281,22 @@ export function readConfig(env: NodeJS.ProcessEnv = process.env) {
   };
 }
 
+/** The descriptor of the first socket that is passed. */
+const PASSED_SOCKET = 3;
+
+/**
+ * Returns the descriptor of the listening socket that systemd has passed to a process (socket activation, see
+ * sd_listen_fds(3)); undefined if there is none.
+ * @param pid the process
+ * @throws StartError for several sockets
+ */
+export function passedSocket(pid: number, env: NodeJS.ProcessEnv = process.env): number | undefined {
+  if (env['LISTEN_PID'] !== String(pid)) return undefined;
+  if (env['LISTEN_FDS'] !== '1')
+    throw new StartError(`${env['LISTEN_FDS']} sockets were passed: name one address as ListenStream=`);
+  return PASSED_SOCKET;
+}
+
 /** Returns the variables that are nearly named like a setting, each with that setting: they are ignored. */
 export function misspelledSettings(env: NodeJS.ProcessEnv = process.env): [given: string, meant: string][] {
   const names: string[] = Object.values(SETTINGS).map(({ name }) => name);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import type { Command } from 'commander';
-import { type Config, readConfig } from '../config.ts';
+import { type Config, passedSocket, readConfig } from '../config.ts';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
 import { finds } from '../db/pool.ts';
@@ -61,7 +61,7 @@ async function serve(options: ServeOptions): Promise<void> {
   const config = options.sandbox ? sandboxConfig(readConfig()) : readConfig();
   const count = options.sandbox || isOneOfSeveral() ? 1 : (options.processes ?? countProcesses());
   // Before anything is created or started: a port in use is the most frequent failure.
-  if (!isOneOfSeveral()) await checkAddress(config);
+  if (!isOneOfSeveral() && findSocket() === undefined) await checkAddress(config);
   if (options.sandbox) await requireSandbox(config);
   const isDemo = options.demo === true && !isOneOfSeveral();
   if (
@@ -151,7 +151,9 @@ async function startOne(
       : { leastMs: config.drainMs, mostMs: config.drainMs };
   const app = buildServer(service, { ...config, drain, sandbox });
   try {
-    await app.listen({ host: config.host, port: config.port, backlog: BACKLOG });
+    const fd = findSocket();
+    const address = fd === undefined ? { host: config.host, port: config.port } : { host: config.host, fd };
+    await app.listen({ ...address, backlog: BACKLOG });
     const { port } = app.server.address() as AddressInfo;
     return { port, close: () => app.close(), closeNow: () => app.server.closeAllConnections() };
   } catch (error) {
@@ -165,6 +167,9 @@ async function startSeveral(service: Service, count: number, stop: Stop): Promis
   const processes = await startProcesses(service, count, stop);
   return { port: processes.port, close: () => processes.stop(), closeNow: () => {} };
 }
+
+/** The socket that systemd has passed, to this process or to the one that has started it. */
+const findSocket = () => passedSocket(isOneOfSeveral() ? process.ppid : process.pid);
 
 /** Checks that the address can be used, and refuses it in one line. Port 0 is always free. */
 async function checkAddress(config: Config): Promise<void> {

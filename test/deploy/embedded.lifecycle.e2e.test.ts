@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { describeFolder } from '../../embedded/folder.ts';
 import { lockFolder } from '../../embedded/lock.ts';
+import { isAlive } from '../../soak/process.ts';
 import { type Embedded, findEmbedded, openEmbedded } from '../../src/db/embedded.ts';
 import { createLogger } from '../../src/log.ts';
 import { asOwner } from '../support/owner.ts';
@@ -32,7 +33,7 @@ async function dataFolder(t: TestContext): Promise<string> {
     for (const user of users) await user.release();
     // A test that failed may have left its server running.
     const pid = await serverOf(folder);
-    if (pid !== undefined && pid !== process.pid && isRunning(pid)) process.kill(pid, 'SIGQUIT');
+    if (pid !== undefined && pid !== process.pid && isAlive(pid)) process.kill(pid, 'SIGQUIT');
     await rm(parent, { recursive: true, force: true, maxRetries: 10 });
   });
   return folder;
@@ -41,14 +42,6 @@ async function dataFolder(t: TestContext): Promise<string> {
 async function serverOf(folder: string): Promise<number | undefined> {
   const text = await readFile(join(folder, 'postgres', 'postmaster.pid'), 'utf8').catch(() => undefined);
   return text === undefined ? undefined : Number(text.split('\n')[0]);
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 /** Another process that uses the database until it is stopped or killed. */
@@ -162,7 +155,7 @@ test('the server of a killed process is used by the next one, and stopped by it'
   const server = (await serverOf(folder)) as number;
   await asOwner(killed.url, 'create table kept as select 7 as seven');
   await killed.kill();
-  assert.ok(isRunning(server));
+  assert.ok(isAlive(server));
   const embedded = await use(folder);
   assert.equal(await serverOf(folder), server);
   assert.deepEqual(await asOwner(embedded.ownerUrl, 'select seven from kept'), [{ seven: 7 }]);
@@ -250,7 +243,7 @@ test('a server that dies while it is released is not started again', async (t) =
     await sleep(20);
   }
   assert.equal(await serverOf(folder), server);
-  assert.equal(isRunning(server), false);
+  assert.equal(isAlive(server), false);
 });
 
 test('the lock of a folder needs no space, so that commands work on a full disk', async (t) => {

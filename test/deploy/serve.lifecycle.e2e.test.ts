@@ -4,7 +4,7 @@ import { access } from 'node:fs/promises';
 import { request } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { freePort } from '../../soak/process.ts';
+import { freePort, isAlive } from '../../soak/process.ts';
 import { Installation } from '../support/installation.ts';
 import { asOwner } from '../support/owner.ts';
 import { startScrip, typed } from '../support/scrip.ts';
@@ -130,6 +130,57 @@ test('a start on a port in use fails with one line, before anything is created',
   await installation.fails(/port \d+ .*is in use.*SCRIP_PORT/, ['serve'], { SCRIP_PORT: String(port) });
   await assert.rejects(access(installation.at('data')));
 });
+
+/** Opens a port, as systemd does for a socket unit, and starts the program on it again whenever it ends. */
+const SUPERVISOR = `
+import os, socket, sys
+port = socket.create_server(("127.0.0.1", 0))
+os.dup2(port.fileno(), 3)
+os.set_inheritable(3, True)
+while True:
+    child = os.fork()
+    if child == 0:
+        os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+        os.execvp(sys.argv[1], sys.argv[1:])
+    print(f"port {port.getsockname()[1]}, process {child}", flush=True)
+    os.waitpid(child, 0)
+`;
+
+for (const processes of ['1', '2'])
+  test(`no connection to a passed socket is refused while the service is replaced: ${processes}`, async (t) => {
+    const installation = await make(t);
+    const by = ['python3', '-u', '-c', SUPERVISOR];
+    const { child, printed } = startScrip(
+      installation.settings,
+      ['serve', '--no-work', '--processes', processes],
+      by,
+    );
+    const started = () => [...printed.out.matchAll(/^port (\d+), process (\d+)$/gm)];
+    const served = () => printed.out.split('Scrip serves').length - 1;
+    t.after(async () => {
+      const last = Number(started().at(-1)?.[2]);
+      child.kill('SIGKILL');
+      process.kill(last, 'SIGTERM');
+      await until('the last process has ended', () => !isAlive(last));
+    });
+    await until('it serves', () => served() === 1);
+    const url = `http://127.0.0.1:${started()[0]?.[1]}/healthz`;
+    assert.ok(printed.out.includes(new URL(url).origin));
+    let isOver = false;
+    const refused: string[] = [];
+    const clients = Array.from({ length: 4 }, async () => {
+      while (!isOver)
+        await fetch(url).then(
+          (response) => response.arrayBuffer(),
+          ({ cause }) => cause.code === 'ECONNREFUSED' && refused.push(cause.code),
+        );
+    });
+    process.kill(Number(started()[0]?.[2]), 'SIGTERM');
+    await until('another process serves', () => served() === 2);
+    isOver = true;
+    await Promise.all(clients);
+    assert.deepEqual(refused, []);
+  });
 
 test('a start with an invalid setting fails with one line that names it, without its value', async (t) => {
   const installation = await make(t);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
 import { freePort } from '../../soak/process.ts';
-import { misspelledSettings } from '../../src/config.ts';
+import { misspelledSettings, passedSocket } from '../../src/config.ts';
 import { sql } from '../../src/db/sql.ts';
 import { startTestService } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
@@ -13,6 +13,14 @@ import { until } from '../support/until.ts';
 const endWaiting = sql`
   select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
   where d.datname = current_database() and l.relation = 'scrip.merchants'::regclass and not l.granted`;
+
+test('one socket can be passed, to the process that the environment names', () => {
+  const env = { LISTEN_PID: '7', LISTEN_FDS: '1' };
+  assert.equal(passedSocket(7, env), 3);
+  assert.equal(passedSocket(8, env), undefined);
+  assert.equal(passedSocket(7, {}), undefined);
+  assert.throws(() => passedSocket(7, { ...env, LISTEN_FDS: '2' }), /2 sockets were passed: name one/);
+});
 
 test('a misspelled setting is found, and what is no setting of Scrip at all is left alone', () => {
   const env = { SCRIP_PROT: '1', SCRIP_ARCHIV_DIR: 'x', SCRIP_KEY: 'x', SCRIP_PORT: '1', SCRIP_SECRET: 'x' };
