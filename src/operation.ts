@@ -271,8 +271,8 @@ type Written<Input extends TObject, Output extends TSchema> = Omit<Operation<Inp
   Pick<Definition<TProperties, Output>, 'command'>;
 
 /**
- * Completes an operation, and lets it return rows as the database has them: amounts are rendered by its
- * schema.
+ * Completes an operation, and lets it return rows as the database has them: amounts and ids are rendered by
+ * its schema.
  */
 function rendering<Input extends TObject, Output extends TSchema>(
   written: Written<Input, Output>,
@@ -291,7 +291,7 @@ type Shape = {
 /**
  * Renders what an operation returns by its schema, without fields that the schema does not have. Amounts are
  * minor units inside, as the database has them. A field of the format `money` becomes a number in major
- * units, by the currency of its object, or of the nearest object around it.
+ * units, by the currency of its object, or of the nearest object around it. An id becomes a text.
  */
 export function rendered<Value>(schema: TSchema, value: Value): Value {
   return render(schema as Shape, value, undefined) as Value;
@@ -299,6 +299,7 @@ export function rendered<Value>(schema: TSchema, value: Value): Value {
 
 function render(shape: Shape | undefined, value: unknown, currency: string | undefined): unknown {
   if (typeof value === 'bigint' && shape?.format === 'money') return toMajor(value, currency);
+  if (typeof value === 'number' && [shape?.type].flat().includes('string')) return String(value);
   if (Array.isArray(value))
     return shape?.items ? value.map((each) => render(shape.items, each, currency)) : value;
   const { properties } = shape ?? {};

@@ -9,7 +9,7 @@ import { ABOVE_LIMIT, changing, tableOf, twoPeople } from '../operation.ts';
 import { MANAGE, MONEY } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
-import { AMOUNT_MAX, Currency, MerchantId, minorOf, Secret, Text } from '../schema.ts';
+import { AMOUNT_MAX, Currency, MerchantId, minorOf, Numbered, Secret, Text } from '../schema.ts';
 import { makeKey, type NewKey, TILL_SCOPES } from './keys.ts';
 
 /** The first key of a merchant, which is created with it. */
@@ -89,7 +89,7 @@ const create = changing({
     product: Type.Optional(ProductCode),
     opaque: Type.Optional(Opaque),
   },
-  output: Type.Object({ id: MerchantId, name: Text, keyId: Text, secret: Secret }),
+  output: Type.Object({ id: Numbered(MerchantId), name: Text, keyId: Text, secret: Secret }),
   roles: MANAGE,
   approval: twoPeople({
     why: 'Money on a float can be spent at once.',
@@ -125,7 +125,7 @@ const create = changing({
         float: { currency, amountMinor: minorOf(input.float, currency, 'float') },
       }),
     });
-    return { id: String(made.id), name, keyId: made.keyId, secret: made.secret };
+    return { id: made.id, name, keyId: made.keyId, secret: made.secret };
   },
 });
 

@@ -16,6 +16,7 @@ import {
   MerchantId,
   Money,
   NullableTime,
+  Numbered,
   Positional,
   Text,
   Time,
@@ -46,7 +47,7 @@ export const Opaque = Type.Boolean({
 const FloatBalance = Type.Object({ currency: Text, balance: Money() });
 
 const MerchantSchema = Type.Object({
-  id: MerchantId,
+  id: Numbered(MerchantId),
   name: Text,
   permissions: Type.Array(PermissionWord),
   opaque: Titled('Hides why a voucher is declined', Opaque),
@@ -56,9 +57,8 @@ const MerchantSchema = Type.Object({
 });
 const MerchantWithFloats = Type.Object({ ...MerchantSchema.properties, floats: Type.Array(FloatBalance) });
 
-/** A merchant as the core has it: its id is a number. */
-export type MerchantInfo = Omit<Static<typeof MerchantSchema>, 'id'> & {
-  readonly id: number;
+/** A merchant as the core has it. */
+export type MerchantInfo = Static<typeof MerchantSchema> & {
   readonly defaultProductId: number;
   /** Whether it, or one of its keys, has a daily limit. */
   readonly isLimited: boolean;
@@ -68,8 +68,6 @@ const COLUMNS = sql`
 m.id, m.name, m.permissions, m.opaque, p.code as product, m.suspended_at as "suspendedAt",
 m.created_at as "createdAt", m.default_product_id as "defaultProductId",
 m.is_limited as "isLimited"`;
-
-const shown = (merchant: MerchantInfo) => ({ ...merchant, id: String(merchant.id) });
 
 export async function findMerchant(db: Queries, id: number): Promise<MerchantInfo | undefined> {
   const [merchant] = await db.query<MerchantInfo>(sql`
@@ -239,7 +237,7 @@ export async function ofMerchant(
 
 async function show(caller: Caller, id: string): Promise<Static<typeof MerchantWithFloats>> {
   const merchant = await requireMerchant(caller, id);
-  return { ...shown(merchant), floats: await listFloats(caller.service.db, merchant.id) };
+  return { ...merchant, floats: await listFloats(caller.service.db, merchant.id) };
 }
 
 const list = listing({
@@ -254,8 +252,8 @@ const list = listing({
   item: MerchantSchema,
   columns: ['id', 'name', 'permissions', 'product', 'suspendedAt'],
   roles: SEE_VOUCHERS,
-  rows: async ({ service }, { name = null }, [after = 0], count) =>
-    (await listMerchants(service.readDb, Number(after), count, name)).map(shown),
+  rows: ({ service }, { name = null }, [after = 0], count) =>
+    listMerchants(service.readDb, Number(after), count, name),
 });
 
 const showMerchant = reading({

@@ -8,7 +8,7 @@ import { type Caller, type Condition, changing, tableOf, twoPeople } from '../op
 import { isGlassClosed } from '../operations/four-eyes.ts';
 import { GOVERN } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
-import { Line, MerchantId, Nullable, Positional, Time, toId } from '../schema.ts';
+import { Line, MerchantId, Nullable, Numbered, Positional, Time, toId } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import {
   type Account,
@@ -34,7 +34,7 @@ const INVITATION_MS = 72 * HOUR_MS;
 const Email = Positional(Line(254, 'An email address.', 'ada@example.com'));
 
 const InvitationSchema = Type.Object({
-  id: UserId,
+  id: Numbered(UserId),
   link: Type.String({
     secret: true,
     description:
@@ -81,7 +81,7 @@ async function insertLink({ service, principal, checkerId }: Caller, tx: Queries
   const link = sql`invitation_hash = ${tokenHash}, invitation_expires_at = ${expiresAt}`;
   await updateUser(tx, user.id, link);
   const door = user.merchantId === null ? 'console' : 'portal';
-  return { id: String(user.id), link: `/${door}/enroll#${token}`, expiresAt };
+  return { id: user.id, link: `/${door}/enroll#${token}`, expiresAt };
 }
 
 /** Returns an email address as it is stored. @throws Problem if it is none */

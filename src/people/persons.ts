@@ -4,7 +4,7 @@ import { type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { toId } from '../schema.ts';
-import { changeUser, findUser, NamedUser, ofUser, UserSchema, updateUser, withIds } from './users.ts';
+import { changeUser, findUser, NamedUser, ofUser, UserSchema, updateUser } from './users.ts';
 
 /**
  * Who is a person (docs/how-to/people.md, "Who counts as a person"). Each caller leads to a person or to the
@@ -122,7 +122,7 @@ const confirm = changing({
           'conflict',
           'only somebody who has enrolled, and is not disabled, can be confirmed',
         );
-      if (user.confirmed) return { result: withIds(user) };
+      if (user.confirmed) return { result: user };
       const confirmers = known([caller.principal.userId, caller.checkerId]);
       const [{ makers } = { makers: [] }] = await tx.query<Makers>(
         sql`select people_behind(array[${user.id}::integer]) as makers`,
@@ -139,7 +139,7 @@ const confirm = changing({
       const values = sql`confirmed_at = ${now}, confirmed_by = ${confirmers[0] ?? null}`;
       const before = { mayBelongTo: makers.filter((each) => each !== user.id) };
       const audited = { action: 'user.confirm', before, after: { confirmed: true } };
-      return { result: withIds(await updateUser(tx, user.id, values)), audited };
+      return { result: await updateUser(tx, user.id, values), audited };
     }),
 });
 

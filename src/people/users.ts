@@ -15,6 +15,7 @@ import {
   MerchantId,
   Nullable,
   NullableTime,
+  Numbered,
   Positional,
   Text,
   Time,
@@ -37,10 +38,10 @@ export const Roles = Type.Array(Word(ALL_ROLES), {
 });
 
 export const UserSchema = Type.Object({
-  id: UserId,
+  id: Numbered(UserId),
   email: Text,
   name: Text,
-  merchantId: Nullable(MerchantId, {
+  merchantId: Nullable(Numbered(MerchantId), {
     description: 'The merchant that the user belongs to; null: the operator.',
   }),
   roles: Type.Array(Word(ALL_ROLES)),
@@ -63,9 +64,7 @@ export const UserSchema = Type.Object({
   createdAt: Time,
 });
 
-export type User = Omit<Static<typeof UserSchema>, 'id' | 'merchantId'> & {
-  readonly id: number;
-  readonly merchantId: number | null;
+export type User = Static<typeof UserSchema> & {
   /** Whether the command line printed the link, so that nobody knows who has it. */
   readonly hasPrintedLink: boolean;
 };
@@ -96,13 +95,6 @@ u.invitation_expires_at as "invitationExpiresAt", u.oidc_subject is not null as 
 
 /** Whether an account is in use, or can be: it was neither disabled nor erased. */
 export const isOpen = ({ state }: Pick<User, 'state'>) => state !== 'disabled' && state !== 'erased';
-
-/** Returns a user with its ids as texts. */
-export const withIds = (user: User) => ({
-  ...user,
-  id: String(user.id),
-  merchantId: user.merchantId === null ? null : String(user.merchantId),
-});
 
 export const subjectOf = (id: number) => `user ${id}`;
 
@@ -195,12 +187,11 @@ const list = listing({
   item: UserSchema,
   columns: ['id', 'email', 'name', 'merchantId', 'roles', 'state', 'confirmed', 'factors', 'signedInAt'],
   roles: ['owner', 'auditor'],
-  async rows({ service }, { merchantId }, [after = 0], count) {
+  rows({ service }, { merchantId }, [after = 0], count) {
     const of = merchantId === undefined ? null : toId(merchantId, 'merchantId');
-    const users = await service.db.query<User>(sql`
+    return service.db.query<User>(sql`
 select ${COLUMNS} from users u
 where u.id > ${after} and (${of}::integer is null or u.merchant_id = ${of}) order by u.id limit ${count}`);
-    return users.map(withIds);
   },
 });
 
@@ -240,12 +231,12 @@ const setRoles = changing({
   run: (caller, input) =>
     changeUser(caller, toId(input.id), async (tx, user) => {
       const roles = checkRoles(input.roles, user.merchantId);
-      if (String(roles) === String(user.roles)) return { result: withIds(user) };
+      if (String(roles) === String(user.roles)) return { result: user };
       if (!roles.includes('owner')) await requireAnotherOwner(tx, user);
       await endSessions(tx, user.id);
       const result = await updateUser(tx, user.id, sql`roles = ${roles}`);
       const audited = { action: 'user.set-roles', before: { roles: user.roles }, after: { roles } };
-      return { result: withIds(result), audited };
+      return { result, audited };
     }),
 });
 
@@ -267,7 +258,7 @@ function disabling(verb: 'disable' | 'enable') {
       changeUser(caller, toId(id), async (tx, user) => {
         if (user.state === 'erased') throw new Problem('conflict', 'this user has been erased');
         const [was, disabled] = [user.state === 'disabled', verb === 'disable'];
-        if (was === disabled) return { result: withIds(user) };
+        if (was === disabled) return { result: user };
         if (disabled) {
           await requireAnotherOwner(tx, user);
           await endSessions(tx, user.id);
@@ -275,7 +266,7 @@ function disabling(verb: 'disable' | 'enable') {
         const at = disabled ? caller.service.clock() : null;
         // An open invitation becomes void.
         const values = sql`disabled_at = ${at}, invitation_hash = null, invitation_expires_at = null`;
-        const result = withIds(await updateUser(tx, user.id, values));
+        const result = await updateUser(tx, user.id, values);
         const audited = { action: `user.${verb}`, before: { disabled: was }, after: { disabled } };
         return { result, audited };
       }),
@@ -301,7 +292,7 @@ const remove = changing({
           'this user has enrolled before: disable it, since others may refer to it',
         );
       const audited = { action: 'user.remove', before: { email, roles, merchantId } };
-      return { result: withIds(user), audited };
+      return { result: user, audited };
     }),
 });
 
@@ -320,7 +311,7 @@ const erase = changing({
   risk: 'step-up',
   run: (caller, { id }) =>
     changeUser(caller, toId(id), async (tx, user) => {
-      if (user.state === 'erased') return { result: withIds(user) };
+      if (user.state === 'erased') return { result: user };
       if (user.state !== 'disabled') throw new Problem('conflict', 'disable this user first');
       await eraseAnswers(tx, user);
       await forgetCredentials(tx, user.id);
@@ -329,7 +320,7 @@ const erase = changing({
         user.id,
         sql`email = ${`user-${user.id}@erased.invalid`}, name = 'Erased', erased_at = ${caller.service.clock()}`,
       );
-      return { result: withIds(result), audited: { action: 'user.erase' } };
+      return { result, audited: { action: 'user.erase' } };
     }),
 });
 

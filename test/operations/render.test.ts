@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Type from 'typebox';
 import { rendered } from '../../src/operation.ts';
-import { Money, Nullable, Text } from '../../src/schema.ts';
+import { Count, Money, Nullable, Numbered, Text } from '../../src/schema.ts';
 
 const Line = Type.Object({ amount: Money(), note: Text });
 const Account = Type.Object({
@@ -32,6 +32,13 @@ test('values without money stay what they are, and fields that the schema does n
     amount: 2.5,
     note: 'in major units already',
   });
+});
+
+test('an id that is a number is rendered as text', () => {
+  const Merchant = Type.Object({ id: Numbered(Text), owner: Nullable(Numbered(Text)), count: Count });
+  const merchant = { id: 7, owner: 8, count: 9 };
+  assert.deepEqual(rendered(Merchant, merchant), { id: '7', owner: '8', count: 9 } as never);
+  assert.equal(rendered(Merchant, { ...merchant, owner: null }).owner, null);
 });
 
 test('an amount without a currency is a bug', () => {
