@@ -45,7 +45,7 @@ export function Id(what: string) {
   });
 }
 
-/** An id in an answer. It is a number inside, as the database has it, and rendered as text (src/operation.ts). */
+/** An id in an answer: a number inside, as the database has it, and rendered as text (src/operation.ts). */
 export const Numbered = (id: TSchema) => Type.Unsafe<number>(id);
 
 /** `x-format` says what a value is: a page shows it and asks for it accordingly. */
