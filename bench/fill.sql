@@ -1,10 +1,10 @@
 -- Many vouchers at once, for benchmarks on a large database.
 
 -- Vouchers of the merchant's last batch with a value. Their journal rows, an activation and redemptions,
--- spread over the twelve months before now.
+-- spread over the time since `p_since`.
 create or replace function bench.fill(
   p_first int, p_entries int, p_merchant int, p_serials bigint[], p_code_keys uuid[], p_pin_keys uuid[],
-  p_sealed bytea[]
+  p_sealed bytea[], p_since timestamptz
 ) returns void
 language plpgsql set search_path = scrip, bench as $$
 declare
@@ -14,10 +14,10 @@ begin
   select max(id) into filled_batch from batches where merchant_id = p_merchant and value_minor is not null;
   select a.id into settlement from accounts a
   where a.merchant_id = p_merchant and a.kind = 'SETTLEMENT' and a.currency = 'USD';
-  create temp table if not exists filled (serial bigint, n int, born timestamptz) on commit delete rows;
+  create temp table if not exists filled (serial bigint, born timestamptz) on commit delete rows;
   insert into filled
-  select serial, p_first + place - 1,
-    now() - interval '1 year' * (1 - (p_first + place - 1)::float8 / greatest(p_first + place, 10000000))
+  select serial,
+    now() - (now() - p_since) * (1 - (p_first + place - 1)::float8 / greatest(p_first + place, 10000000))
   from unnest(p_serials) with ordinality u (serial, place);
   insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
     activated_at, expires_at, payer_id)
@@ -33,7 +33,7 @@ begin
   create temp table if not exists spent (id uuid, serial bigint, reference text, at timestamptz)
     on commit delete rows;
   insert into spent
-  select bench.id_at(born + (now() - born) * i / (p_entries + 1)), serial, 'fill-' || n || '-' || i,
+  select bench.id_at(born + (now() - born) * i / (p_entries + 1)), serial, gen_random_uuid(),
     born + (now() - born) * i / (p_entries + 1)
   from generate_series(2, p_entries) i, filled;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)

@@ -15,6 +15,7 @@ const CONNECTIONS = 64;
 /** Vouchers that the load draws from. */
 const DRAWN = 20_000;
 const CHUNK = 50_000;
+const A_YEAR_AGO = new Date(Date.now() - 365 * 86_400_000);
 
 export type GrowthResult = readonly {
   readonly vouchers: number;
@@ -75,21 +76,36 @@ export async function measureGrowth(
   return results;
 }
 
-/** Makes the vouchers from one number to another, exclusive. */
-export async function fill(stage: Stage, from: number, to: number, entries: number): Promise<void> {
+/**
+ * Makes the vouchers from one number to another, exclusive.
+ * @param since their journal rows are spread over the time from it to now
+ */
+export async function fill(
+  stage: Stage,
+  from: number,
+  to: number,
+  entries: number,
+  since = A_YEAR_AGO,
+): Promise<void> {
   await dropIndexes(stage);
-  await fillVouchers(stage, from, to, entries);
+  await fillVouchers(stage, from, to, entries, since);
   await restoreIndexes(stage);
 }
 
 /** Makes vouchers between `dropIndexes` and `restoreIndexes`. */
-export async function fillVouchers(stage: Stage, from: number, to: number, entries: number): Promise<void> {
+export async function fillVouchers(
+  stage: Stage,
+  from: number,
+  to: number,
+  entries: number,
+  since = A_YEAR_AGO,
+): Promise<void> {
   const count = Math.ceil((to - from) / CHUNK);
   const chunks = Array.from({ length: count }, (_, index) => from + index * CHUNK);
   await fillChunks(stage, chunks, async (client, first) => {
     const rows = await makeRows(stage, client, first, Math.min(CHUNK, to - first));
-    const all = [first, entries, stage.merchantId, ...rows];
-    await client.query('select bench.fill($1, $2, $3, $4, $5, $6, $7)', all);
+    const all = [first, entries, stage.merchantId, ...rows, since];
+    await client.query('select bench.fill($1, $2, $3, $4, $5, $6, $7, $8)', all);
   });
 }
 

@@ -78,6 +78,11 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     words: 'lists, tills, crowd, consoles, core',
     load: () => import('./desk.ts'),
   },
+  log: {
+    about: 'the write-ahead log of a redemption just after a checkpoint, by table and index',
+    options: { vouchers: '3000000', entries: '2', calls: '18000', turns: '2' },
+    load: () => import('./log.ts'),
+  },
   metrics: {
     about: 'the CPU time of counters and spans, beside the batcher of another checkout',
     options: { base: undefined },
