@@ -2,15 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { fillBatch } from '../../src/batches/fill.ts';
-import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
-import { balance } from '../../src/vouchers/balance.ts';
 import { folderOf } from '../support/folder.ts';
-import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
+import { type Made, makeVouchers, Operator } from '../support/operator.ts';
 import { asOwner } from '../support/owner.ts';
 import { typed } from '../support/scrip.ts';
 
@@ -51,29 +48,6 @@ describe('scrip voucher', () => {
     assert.ok(!JSON.stringify(shown).includes(code));
   });
 
-  test('block refuses redemptions until unblock', async () => {
-    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'blocked', 1)) as [Made];
-    const serial = String(serialNumber);
-    assert.equal((await operator.json`voucher block ${serial}`).state, 'BLOCKED');
-    await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '43' });
-    assert.equal((await operator.json`voucher unblock ${serial}`).state, 'ACTIVE');
-    await redeem(context, { code, pin, amount: 1 });
-  });
-
-  test('unlock-pin ends a permanent lock', async () => {
-    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'locked', 1)) as [Made];
-    await asOwner(
-      operator.testService.url,
-      sql`update scrip.vouchers set wrong_pins = 15, pin_locked_until = 'infinity' where serial_number = ${serialNumber}`,
-    );
-    await assert.rejects(balance(context, { code, pin }), { code: '75' });
-    const locked = await operator.json`voucher show ${serialNumber}`;
-    assert.deepEqual([locked.pinLocked, locked.pinLockedUntil], [true, null]);
-    const { wrongPins, pinLocked } = await operator.json`voucher unlock-pin ${serialNumber}`;
-    assert.deepEqual([wrongPins, pinLocked], [0, false]);
-    await balance(context, { code, pin });
-  });
-
   test('extend makes an expired voucher valid again, and refuses an earlier date', async () => {
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'expired', 1)) as [Made];
     await asOwner(
@@ -89,45 +63,6 @@ describe('scrip voucher', () => {
       operator.fails(/name a later date/, ...typed`voucher extend ${serial} --expiry 2098-01-01`),
       operator.fails(/--expiry must be a day/, ...typed`voucher extend ${serial} --expiry 2099-02-30`),
       operator.fails(/--expiry has the wrong form/, ...typed`voucher extend ${serial} --expiry tomorrow`),
-    ]);
-  });
-
-  test('replace moves the balance to a new code, which takes the place of the old one in the batch', async () => {
-    const [first, second] = (await makeVouchers(context, 'lost', 2)) as [Made, Made];
-    await redeem(context, { code: first.code, pin: first.pin, amount: 5 });
-    const { out, err } = await operator.run`voucher replace ${first.serialNumber} --json`;
-    const replacement = JSON.parse(out);
-    assert.deepEqual([replacement.state, replacement.balance, replacement.value], ['ACTIVE', 25, 25]);
-    const vouchers = await vouchersOf(context, 'lost');
-    assert.deepEqual(
-      vouchers.map(({ serialNumber }) => String(serialNumber)),
-      [String(second.serialNumber), replacement.serialNumber],
-    );
-    const fresh = vouchers[1] as Made;
-    assert.ok(!`${out}${err}`.includes(fresh.code));
-    await redeem(context, { code: fresh.code, pin: fresh.pin, amount: 25 });
-    await assert.rejects(redeem(context, { code: first.code, pin: first.pin, amount: 1 }), { code: '44' });
-    assert.equal((await operator.json`voucher show ${first.serialNumber}`).state, 'REPLACED');
-    await Promise.all([
-      operator.fails(/final/, ...typed`voucher replace ${first.serialNumber}`),
-      operator.fails(/final/, ...typed`voucher block ${first.serialNumber}`),
-    ]);
-  });
-
-  test('does not find vouchers of a batch that is not complete', async () => {
-    const { batch } = await generate(context, { reference: 'unfinished', quantity: 20_001, value: 0.01 });
-    await fillBatch(operator.testService.service, batch.id, () => true);
-    const [made] = await asOwner<{ serial: string }>(
-      operator.testService.url,
-      sql`select max(serial_number)::text as serial from scrip.vouchers where batch_id = ${batch.id}`,
-    );
-    const { status, produced } = await operator.json`batch show ${batch.transactionId}`;
-    assert.equal(status, 'PROCESSING');
-    assert.ok(produced > 0);
-    await Promise.all([
-      operator.fails(/Invalid voucher/, ...typed`voucher show ${made?.serial ?? ''}`),
-      operator.fails(/Invalid voucher/, ...typed`voucher block ${made?.serial ?? ''}`),
-      operator.fails(/the serial has the wrong form/, ...typed`voucher show x1`),
     ]);
   });
 

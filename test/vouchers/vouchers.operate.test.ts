@@ -66,6 +66,17 @@ async function rowOf(serialNumber: bigint): Promise<Record<string, unknown> | un
 }
 
 describe('every change of a voucher', () => {
+  /** A voucher of a batch that is being produced. */
+  let unfinished: bigint;
+  before(async () => {
+    const { batch } = await generate(context, { reference: 'unfinished', quantity: 20_001, value: 0.01 });
+    await fillBatch(service, batch.id, () => true);
+    const [made] = await service.db.query<{ serial: bigint }>(
+      sql`select max(serial_number) as serial from vouchers where batch_id = ${batch.id}`,
+    );
+    unfinished = made?.serial ?? assert.fail('no voucher was made');
+  });
+
   for (const [name, run] of CHANGES) {
     test(`by ${name} changes no other voucher`, async () => {
       const [one, other] = await makeVouchers(context, reference, 2);
@@ -88,15 +99,9 @@ describe('every change of a voucher', () => {
     });
 
     test(`by ${name} is refused while its batch is being produced`, async () => {
-      const { batch } = await generate(context, { reference, quantity: 20_001, value: 0.01 });
-      await fillBatch(service, batch.id, () => true);
-      const [made] = await service.db.query<{ serial: bigint }>(
-        sql`select max(serial_number) as serial from vouchers where batch_id = ${batch.id}`,
-      );
-      assert.ok(made?.serial);
-      const before = await rowOf(made.serial);
-      await assert.rejects(run(asOperator(service), made.serial), { code: '14' });
-      assert.deepEqual(await rowOf(made.serial), before);
+      const before = await rowOf(unfinished);
+      await assert.rejects(run(asOperator(service), unfinished), { code: '14' });
+      assert.deepEqual(await rowOf(unfinished), before);
     });
   }
 });
