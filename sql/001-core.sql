@@ -94,6 +94,8 @@ create table products (
   cash_out_below_minor bigint constraint products_cash_out_positive check (cash_out_below_minor > 0),
   design text, -- of its cards; null: plain
   gtin text constraint products_gtin_form check (gtin ~ '^([0-9]{8}|[0-9]{12,14})$'),
+  -- what its vouchers may hold together; null: any amount
+  outstanding_max_minor bigint constraint products_outstanding_positive check (outstanding_max_minor > 0),
   constraint products_values_ordered check (max_value_minor >= min_value_minor)
 );
 -- Makes the largest number of decimals in use a single index look-up.
@@ -221,6 +223,7 @@ create table batches (
 );
 create index batches_in_process on batches (progressed_at) where status = 'PROCESSING';
 create index batches_to_sweep on batches (expires_at) where status = 'COMPLETED' and swept_at is null;
+create index batches_by_product on batches (product_id);
 create index batches_by_acceptance on batches (accepted_at);
 create index batches_to_void on batches (ended_at) where status = 'CANCELED' and voided_at is null;
 -- The batches whose vouchers were activated when they were generated. A merchant's list of transactions

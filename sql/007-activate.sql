@@ -36,11 +36,13 @@ end $$;
 create type activation as (
   ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
   decimals smallint, currency text, sealed bytea, merchant_id integer, key_id text, reference text,
-  unit bigint, row tid, debit bigint, is_float boolean, pin_count smallint
+  unit bigint, row tid, debit bigint, is_float boolean, pin_count smallint,
+  bounded_id integer -- the product, if it bounds what its vouchers hold (028-outstanding.sql)
 );
 
 -- In: as for redemptions; p_code_keys and p_pin_keys, or p_serials; p_values in ten-thousandths of a major
--- unit or null; p_low_ids, the ids of new `float.low` events. Out: as for redemptions, with the sealed code.
+-- unit or null; p_low_ids, the ids of new events: `float.low`, or `limit.reached` of a product. Out: as for
+-- redemptions, with the sealed code.
 -- On several shards (p_claimed), the float's share is in the transit account before the call. p_unfunded: the
 -- float did not cover it. p_limit_ids: as for redemptions; one call then has one request of each merchant.
 create function activate(
@@ -70,6 +72,8 @@ declare
   spent_minor bigint[];
   low_ids uuid[];
   each activation;
+  bounded record;
+  refusal text;
   place integer;
   bookings integer;
   references_used integer;
@@ -105,13 +109,13 @@ begin
   -- the service looks it up by another key.
   select array_agg((d.ord, d.outcome, d.id, p_now, d.serial_number, d.value_minor, d.decimals, d.currency,
       d.sealed, d.merchant_id, d.key_id, d.reference, d.unit, d.row, d.debit, d.is_float,
-      case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end)::activation),
+      case when d.by_code then wrong_pins_after(d.outcome, d.wrong_pins) end, d.bounded_id)::activation),
     bool_or(d.expires_at <= p_now + interval '5 minutes')
   into activations, is_expiring
   from (
     select a.ord::integer, a.merchant_id, a.key_id, a.reference, a.serial_number, coalesce(c.id, a.id) as id,
       v.ctid as row, v.expires_at, v.wrong_pins, v.sealed, t.value_minor, t.by_code, b.unit, b.currency,
-      b.decimals, b.value_minor is null as is_float,
+      b.decimals, b.value_minor is null as is_float, p.bounded_id,
       case when b.value_minor is null then f.id else reserve_of(b.id) end as debit,
       case
         when not t.by_code and t.other_value then '13'
@@ -156,7 +160,9 @@ begin
         and (a.code_key is not null or r.merchant_id = a.merchant_id) limit 1
     ) b on true
     left join lateral (
-      select r.min_value_minor, r.max_value_minor from products r where r.id = b.product_id limit 1
+      select r.min_value_minor, r.max_value_minor,
+        case when r.outstanding_max_minor is not null then r.id end as bounded_id
+      from products r where r.id = b.product_id limit 1
     ) p on true
     left join lateral (
       select a.code_key is not null as by_code,
@@ -190,11 +196,20 @@ begin
     end loop;
   end if;
 
-  -- Lock the floats after the vouchers, and only those that pay for something. Requests are covered in their
+  -- Lock the floats after the vouchers, and only those that pay for something, and before them what products
+  -- with a bound hold. Requests are covered in their
   -- order, each from what the earlier ones left.
   if not p_claimed
     and exists (select from unnest(activations) as u where u.outcome = 'ok' and u.is_float)
   then
+    for bounded in
+      select u.bounded_id as id, sum(u.amount_minor) as amount_minor
+      from unnest(activations) as u
+      where u.outcome = 'ok' and u.is_float and u.bounded_id is not null
+      group by u.bounded_id order by u.bounded_id
+    loop
+      perform lock_held(bounded.id, bounded.amount_minor::bigint, p_now);
+    end loop;
     select array_agg(f.account_id), array_agg(f.balance_minor), array_agg(0::bigint), array_agg(null::uuid)
     into float_ids, left_minor, spent_minor, low_ids
     from (
@@ -207,12 +222,20 @@ begin
       each := activations[at];
       continue when each.outcome <> 'ok' or not each.is_float;
       place := array_position(float_ids, each.debit);
-      if left_minor[place] < each.amount_minor then
-        -- The request that emptied the float may have used this reference for another voucher.
+      refusal := case
+        when left_minor[place] < each.amount_minor then '50'
+        when each.bounded_id is not null and not hold(each.bounded_id, each.amount_minor)
+          then 'product-outstanding'
+      end;
+      if refusal is not null then
+        -- The request that took what was left may have used this reference for another voucher.
         activations[at].outcome := case when exists (
           select from claims c where c.bucket = p_bucket and c.merchant_id = each.merchant_id
             and c.operation = 'activate' and c.reference = each.reference
-        ) then '94' else '50' end;
+        ) then '94' else refusal end;
+        if activations[at].outcome = 'product-outstanding' then
+          perform note_full(each.bounded_id, each.merchant_id, p_low_ids[at], p_now);
+        end if;
       else
         left_minor[place] := left_minor[place] - each.amount_minor;
         spent_minor[place] := spent_minor[place] + each.amount_minor;
@@ -300,7 +323,7 @@ begin
     select u.ord, u.outcome, case when u.outcome in ('ok', 'replay') then u.id end,
       case when u.outcome = 'ok' then p_now else known_times[u.ord] end, u.serial_number, u.amount_minor,
       u.decimals, u.currency, u.sealed, u.merchant_id, u.key_id, u.reference, u.unit, u.row, u.debit,
-      u.is_float, u.pin_count
+      u.is_float, u.pin_count, u.bounded_id
     from unnest(activations) as u;
 end $$;
 

@@ -234,6 +234,12 @@ begin
     then
       perform announce(p_bucket, 'redemption.updated', p_merchants, p_reversal_ids, outcomes, p_now);
     end if;
+    if p_originals is null then -- on one server
+      perform hold_returned(successors, (
+        select array_agg(case when u.outcome = 'ok' then u.original_minor - u.new_minor end order by u.ord)
+        from unnest(outcomes, minors, new_minors) with ordinality
+          as u (outcome, original_minor, new_minor, ord)));
+    end if;
     -- Money that returns to a replacement was part of the value that it took over.
     update vouchers v set
       balance_minor = v.balance_minor + u.original_minor - u.new_minor,
@@ -350,6 +356,12 @@ begin
     values (p_bucket, p_id, 'REFUND', original.credit_account, v.serial_number, p_amount, original.currency,
       original.merchant_id, v.serial_number, p_original, p_reference, p_now);
     if not found then perform expect_rows('journal', 0, 1); end if;
+    if exists (
+      select from batches b join products p on p.id = b.product_id
+      where b.id = v.batch_id and p.outstanding_max_minor is not null
+    ) then
+      perform hold_returned(array[v.serial_number], array[p_amount]);
+    end if;
     update vouchers r set balance_minor = r.balance_minor + p_amount
     where r.bucket = p_bucket and r.serial_number = v.serial_number;
     if not found then perform expect_rows('vouchers', 0, 1); end if;

@@ -158,6 +158,7 @@ begin
     when is_escheated then '51'
   end;
   if outcome is not null then return outcome; end if;
+  if p_to_voucher then perform hold_returned(array[p_serial], array[p_amount]); end if;
   if p_to_voucher and a.kind = 'FLOAT' and not debit_float(p_account, p_amount, p_event, p_now) then
     return '50';
   end if;
@@ -331,6 +332,7 @@ begin
   select * into strict b from batches where id = v.batch_id;
   if b.value_minor is null or v.activated_at is not null or v.payer_id is not null or v.closed is not null
   then return query select 'ok', 0::bigint; return; end if;
+  perform hold_returned(array[p_serial], array[b.value_minor]);
   if not take_price(b.id, b.value_minor, null, p_id, p_bucket, p_serial, p_event, p_now) then
     return query select '50', 0::bigint; return;
   end if;

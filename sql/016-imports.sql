@@ -71,6 +71,7 @@ begin
     as u (bucket, serial_number, code_key, pin_key, sealed, balance_minor, expires_at, issued_at, used_at);
   get diagnostics written = row_count;
   perform expect_rows('vouchers', written, b.quantity);
+  perform hold_returned(p_serials, p_balances);
   insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, reference, occurred_at)
   select u.bucket, u.id, 'IMPORT', p_source, u.serial_number, u.balance_minor, b.currency, b.merchant_id,

@@ -39,19 +39,21 @@ const LIST = [
 
 export type RefusalCode = (typeof LIST)[number][0];
 
-/** What a daily limit refuses (`03`), by the outcome of the functions of sql/. */
+/** What a limit refuses (`03`), by the outcome of the functions of sql/. */
 const OVER_LIMIT = {
   'key-issue': 'the daily limit of this key for issuing vouchers',
   'key-redeem': 'the daily limit of this key for redemptions',
   'merchant-issue': 'the daily limit of this merchant for issuing vouchers',
   'merchant-redeem': 'the daily limit of this merchant for redemptions',
+  'product-outstanding': 'the limit of this product for outstanding vouchers',
 } as const;
 
-/** Why a function of sql/ declines a request. */
-export type Decline = RefusalCode | keyof typeof OVER_LIMIT;
+export type Limit = keyof typeof OVER_LIMIT;
 
-const isOverLimit = (decline: Decline): decline is keyof typeof OVER_LIMIT =>
-  Object.hasOwn(OVER_LIMIT, decline);
+/** Why a function of sql/ declines a request. */
+export type Decline = RefusalCode | Limit;
+
+const isOverLimit = (decline: Decline): decline is Limit => Object.hasOwn(OVER_LIMIT, decline);
 
 /** Returns the code of a decline. */
 export const codeOf = (decline: Decline): RefusalCode => (isOverLimit(decline) ? '03' : decline);
@@ -104,13 +106,10 @@ export class Refusal extends Error {
   }
 }
 
-/** A request above a daily limit. It is the only refusal whose message in the API says more than its code. */
+/** A request above a limit. It is the only refusal whose message in the API says more than its code. */
 export class OverLimit extends Refusal {
-  readonly decline: Decline;
-
-  constructor(decline: keyof typeof OVER_LIMIT) {
-    super('03', { message: `${REFUSALS['03']}: ${OVER_LIMIT[decline]} is reached` });
-    this.decline = decline;
+  constructor(limit: Limit) {
+    super('03', { message: `${REFUSALS['03']}: ${OVER_LIMIT[limit]} is reached` });
   }
 }
 

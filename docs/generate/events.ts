@@ -35,12 +35,20 @@ const LowFloat = Type.Object({
 });
 
 const ReachedLimit = Type.Object({
-  flow: Type.Union([Type.Literal('issue'), Type.Literal('redeem')], {
-    description: '`issue`: generations and activations; `redeem`: redemptions.',
+  flow: Type.Union([Type.Literal('issue'), Type.Literal('redeem'), Type.Literal('outstanding')], {
+    description:
+      '`issue`: generations and activations; `redeem`: redemptions; `outstanding`: what vouchers hold.',
   }),
-  keyId: Type.Union([Type.String(), Type.Null()], { description: 'Null: the limit of all your keys.' }),
+  keyId: Type.Union([Type.String(), Type.Null()], {
+    description: 'Null: the limit of all your keys, or of a product.',
+  }),
+  product: Type.Optional(
+    Type.String({ description: 'The product whose vouchers would hold too much; only with `outstanding`.' }),
+  ),
   currency: Type.String({ pattern: '^[A-Z]{3}$', description: 'ISO 4217.' }),
-  limit: Type.Number({ description: "The most in a day of the operator's books." }),
+  limit: Type.Number({
+    description: "The most in a day of the operator's books, or the most that the product's vouchers hold.",
+  }),
 });
 
 const named = { serialNumber: Type.String({ pattern: '^[0-9]{1,15}$' }) };
@@ -110,8 +118,10 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
     data: LowFloat,
   },
   'limit.reached': {
-    summary: 'A daily limit was reached',
-    description: 'A request was refused (03) by a daily limit. Sent at the first refusal of a day.',
+    summary: 'A limit was reached',
+    description:
+      'A request was refused (03) by a daily limit, or by the most that vouchers of a product may hold. Sent ' +
+      'at the first refusal of a day.',
     data: ReachedLimit,
   },
   'voucher.blocked': {

@@ -37,12 +37,14 @@ export type FloatLowEventData = {
   readonly threshold: number;
 };
 
-/** A daily limit has refused a request, for the first time on that day. */
+/** A limit has refused a request, for the first time on that day. */
 export type LimitReachedEventData = {
-  /** `issue`: generations and activations; `redeem`: redemptions. */
-  readonly flow: 'issue' | 'redeem';
-  /** Null: the limit of all your keys. */
+  /** `issue`: generations and activations; `redeem`: redemptions; `outstanding`: what vouchers hold. */
+  readonly flow: 'issue' | 'redeem' | 'outstanding';
+  /** Null: the limit of all your keys, or of a product. */
   readonly keyId: string | null;
+  /** The product whose vouchers would hold too much; only with `outstanding`. */
+  readonly product?: string;
   readonly currency: string;
   readonly limit: number;
 };

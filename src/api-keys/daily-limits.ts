@@ -12,7 +12,7 @@ import { alone, type Caller, changing, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
-import { type Decline, refusalOf } from '../refusal.ts';
+import { type Limit, OverLimit } from '../refusal.ts';
 import {
   Amount,
   MerchantId,
@@ -66,18 +66,45 @@ const columnsOf = ({ context: { merchant, keyId }, currency, amountMinor }: Issu
 'issue', array[${merchant.id}::int], array[${isKeyId(keyId) ? keyId : null}::text], array[${currency}::text],
 array[${amountMinor}::bigint]`;
 
-/** Locks the limits of an order. @throws OverLimit if one of them refuses it */
+/**
+ * A limit refuses an order. Its transaction is undone, and with it all that it wrote: the refusal is noted
+ * afterwards (`noted`).
+ */
+export class RefusedOrder extends OverLimit {
+  readonly note: (db: Queries) => Promise<unknown>;
+
+  constructor(limit: Limit, note: (db: Queries) => Promise<unknown>) {
+    super(limit);
+    this.note = note;
+  }
+}
+
+/**
+ * Waits for a request, and notes it if a limit has refused it.
+ * @param db outside the request's transaction
+ */
+export async function noted<Result>(db: Queries, request: Promise<Result>): Promise<Result> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof RefusedOrder) await error.note(db);
+    throw error;
+  }
+}
+
+/** Locks the limits of an order. @throws RefusedOrder if one of them refuses it */
 export async function checkLimits(tx: Queries, issued: Issued): Promise<void> {
   const { now } = issued.context;
-  const [row] = (await tx.query<{ decline: Decline | 'ok' }>(sql`
-select (within_limits(${columnsOf(issued)}, array['ok'], ${now}))[1] as decline`)) as [
-    { decline: Decline | 'ok' },
+  const [row] = (await tx.query<{ outcome: Limit | 'ok' }>(sql`
+select (within_limits(${columnsOf(issued)}, array['ok'], ${now}))[1] as outcome`)) as [
+    { outcome: Limit | 'ok' },
   ];
-  if (row.decline !== 'ok') throw refusalOf(row.decline);
+  const { outcome } = row;
+  if (outcome !== 'ok') throw new RefusedOrder(outcome, (db) => countIssued(db, issued, outcome));
 }
 
 /** Counts an order that was accepted (`ok`), or notes that a limit has refused it. */
-export async function countIssued(db: Queries, issued: Issued, outcome: Decline | 'ok'): Promise<void> {
+export async function countIssued(db: Queries, issued: Issued, outcome: Limit | 'ok'): Promise<void> {
   const { now } = issued.context;
   await db.query(sql`
 select count_under_limits(${columnsOf(issued)}, array[${outcome}::text], array[${newId(now)}::uuid],

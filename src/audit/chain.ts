@@ -61,6 +61,7 @@ type AmountName =
   | 'closing'
   | 'maxValue'
   | 'minValue'
+  | 'outstandingMax'
   | 'payable'
   | 'refunded'
   | 'released'

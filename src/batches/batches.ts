@@ -10,7 +10,7 @@ import { Page } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { findProduct, type Product, ProductCode, QUANTITY_MAX } from '../products/products.ts';
-import { Refusal, type RefusalCode } from '../refusal.ts';
+import { OverLimit, Refusal, type RefusalCode } from '../refusal.ts';
 import {
   Count,
   End,
@@ -34,7 +34,7 @@ import {
 } from './batch.ts';
 import { cancelBatch } from './cancel.ts';
 import { countExports, ExportSchema, listExports } from './export.ts';
-import { generate, newReference } from './generate.ts';
+import { generateWithin, newReference } from './generate.ts';
 
 const Ordered = Type.Object({ ...BatchProgress.properties, expiryDate: Time, replayed: Type.Boolean() });
 const Shown = Type.Object({ ...BatchWithVouchers.properties, exports: Count, lastExport: NullableTime });
@@ -85,10 +85,11 @@ const order = changing({
     const order = { reference, quantity, value: value ?? undefined, productCode, expiryDate };
     try {
       const context = (await actFor(caller.service, id)) as Context;
-      const { batch, replayed } = await generate(context, order, caller);
+      const { batch, replayed } = await generateWithin(context, order, caller);
       return { ...batch, replayed };
     } catch (error) {
-      if (error instanceof Refusal) throw await explained(error, caller, id, productCode);
+      if (error instanceof Refusal && !(error instanceof OverLimit))
+        throw await explained(error, caller, id, productCode);
       throw error;
     }
   },

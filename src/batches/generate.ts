@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { checkLimits, countIssued, type Issued } from '../api-keys/daily-limits.ts';
+import { checkLimits, countIssued, type Issued, noted, RefusedOrder } from '../api-keys/daily-limits.ts';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { retrying } from '../db/errors.ts';
@@ -13,7 +13,7 @@ import { checkStamp } from '../ledger/journal.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { MINOR_MAX, toPositiveUnits, toSum, toText, unitOf } from '../money.ts';
 import { type Product, ProductRow } from '../products/products.ts';
-import { OverLimit, Refusal } from '../refusal.ts';
+import { Refusal } from '../refusal.ts';
 import { columnsOf } from '../row.ts';
 import { DAY_MS } from '../time.ts';
 import { type Batch, COLUMNS, findBatchBy, findBatchOf } from './batch.ts';
@@ -28,6 +28,8 @@ export type Generate = {
   readonly value?: number | undefined;
   readonly expiryDate?: Date | undefined;
 };
+
+type Generated = { readonly batch: Batch; readonly replayed: boolean };
 
 /** A product with the end of the vouchers that are ordered now, if the order names none. */
 type Offer = Product & { readonly expiresAt: Date };
@@ -46,14 +48,21 @@ const TRAVEL_MS = 900;
  * Generates a batch of vouchers and debits the merchant's float by quantity × value, in one transaction. The
  * same request again under its reference is a replay and is answered like a download, even if something has
  * changed since: the expiry date has come near, the product is off sale, or limits were lowered.
- * @param operator orders for the merchant, for the audit; undefined if the merchant itself orders
  * @throws Refusal `18`, `16`, `13`, `03`, `94`, `17`, `15`, `61`, `50`
  */
-export async function generate(
+export function generate(context: Context, request: Generate): Promise<Generated> {
+  return noted(context.service.db, generateWithin(context, request));
+}
+
+/**
+ * The same in the transaction of its caller, who notes a refusal by a limit (`noted`).
+ * @param operator orders for the merchant, for the audit
+ */
+export async function generateWithin(
   context: Context,
   request: Generate,
   operator?: Operator,
-): Promise<{ batch: Batch; replayed: boolean }> {
+): Promise<Generated> {
   checkReference(request.reference);
   if (!Number.isInteger(request.quantity) || request.quantity < 1) throw new Refusal('16');
   const valueUnits = request.value === undefined ? null : toPositiveUnits(request.value);
@@ -70,16 +79,14 @@ export async function generate(
       const id = await claimOrder(context, tx, order, product);
       if (id !== order.id) return { batch: (await findBatchOf(tx, id)) as Batch, replayed: true };
       if (price) await checkLimits(tx, price);
-      const batch = await accept(context, tx, order, check(context, order, product));
+      const offer = check(context, order, product);
+      await boundOutstanding(context, tx, order, offer);
+      const batch = await accept(context, tx, order, offer);
       if (price) await countIssued(tx, price, 'ok');
       if (operator) await audit(tx, operator, ordered(batch));
       return { batch, replayed: false };
     }),
-  ).catch(async (error) => {
-    // The refused order was undone, and with it its claim of the reference.
-    if (price && error instanceof OverLimit) await countIssued(service.db, price, error.decline);
-    throw error;
-  });
+  );
   service.jobs.emit('added');
   return made;
 }
@@ -153,12 +160,38 @@ async function claimOrder(
 }
 
 /** Returns the price of an order that a daily limit bounds; undefined without one. */
-function priceOf(context: Context, { quantity, valueUnits }: Order, product: Product): Issued | undefined {
+function priceOf(context: Context, order: Order, product: Product): Issued | undefined {
   if (!context.merchant.isLimited) return undefined;
+  return { context, currency: product.currency, amountMinor: amountOf(order, product) };
+}
+
+function amountOf({ quantity, valueUnits }: Order, product: Product): bigint {
   const price = (valueIn(product, valueUnits) ?? 0n) * BigInt(quantity);
   // No float covers more, nor does a column hold it.
-  const amountMinor = price > MINOR_MAX ? MINOR_MAX : price;
-  return { context, currency: product.currency, amountMinor };
+  return price > MINOR_MAX ? MINOR_MAX : price;
+}
+
+/**
+ * Adds the price of an order to what the vouchers of its product hold, if the product bounds that
+ * (sql/028-outstanding.sql).
+ * @throws RefusedOrder
+ */
+async function boundOutstanding(
+  { merchant, now }: Context,
+  tx: Queries,
+  order: Order,
+  product: Offer,
+): Promise<void> {
+  const amount = amountOf(order, product);
+  if (product.outstandingMax === null || amount === 0n) return;
+  const lock = sql`select lock_held(${product.id}, ${amount}, ${now})`;
+  await tx.query(lock);
+  const [held] = await tx.query<{ fits: boolean }>(sql`select hold(${product.id}, ${amount}) as fits`);
+  if (held?.fits) return;
+  throw new RefusedOrder('product-outstanding', async (db) => {
+    await db.query(lock);
+    await db.query(sql`select note_full(${product.id}, ${merchant.id}, ${newId(now)}, ${now})`);
+  });
 }
 
 /** Checks an order against everything that can change over time. @throws Refusal `17`, `15`, `61`, `16` */

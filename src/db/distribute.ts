@@ -175,6 +175,10 @@ async function checkQuiet(owner: Queries): Promise<void> {
     throw new StartError('the key ring is being rotated: finish it first (`scrip keyring rotate`)');
   if (await finds(owner, sql`select from scrip.daily_limits`))
     throw new StartError('there are no daily limits on Citus: remove them first (`scrip daily-limit list`)');
+  if (await finds(owner, sql`select from scrip.products where outstanding_max_minor is not null`))
+    throw new StartError(
+      'on Citus no limit bounds what vouchers hold: remove it first (`scrip product set --outstanding-max none`)',
+    );
 }
 
 /**

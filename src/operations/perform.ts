@@ -1,3 +1,4 @@
+import { noted } from '../api-keys/daily-limits.ts';
 import { kept, type Moved, type Service } from '../context.ts';
 import { readSigned, sign } from '../credentials.ts';
 import { retrying } from '../db/errors.ts';
@@ -70,7 +71,7 @@ export async function perform(operation: AnyOperation, request: Request): Promis
   const { service, principal } = request;
   checkRole(operation, principal);
   const input = withPosition(operation, service, checkInput(operation.input, request.input) as Fields);
-  const performed = await performOn(operation, request, input);
+  const performed = await noted(service.db, performOn(operation, request, input));
   return { ...performed, output: withSignedCursor(operation, service, input, performed.output) };
 }
 

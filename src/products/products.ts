@@ -95,6 +95,15 @@ const CASH_OUT_BELOW = Titled(
   }),
 );
 
+const OUTSTANDING_MAX = Titled(
+  'Most outstanding',
+  Nullable(Amount('In major units.'), {
+    description:
+      'The most that its vouchers may hold together, in major units; null: no limit. An order or an activation ' +
+      'above it is refused (03).',
+  }),
+);
+
 const GTIN = Titled(
   'GTIN',
   Nullable(Gtin, {
@@ -107,7 +116,15 @@ const GTIN = Titled(
 const DESIGN = Nullable(DesignName, { description: 'The design of its cards; null: black on white.' });
 
 const CHANGES = Type.Partial(
-  Type.Object({ name: Name, ...TERMS, ...VALUES, cashOutBelow: CASH_OUT_BELOW, gtin: GTIN, design: DESIGN }),
+  Type.Object({
+    name: Name,
+    ...TERMS,
+    ...VALUES,
+    cashOutBelow: CASH_OUT_BELOW,
+    outstandingMax: OUTSTANDING_MAX,
+    gtin: GTIN,
+    design: DESIGN,
+  }),
 ).properties;
 
 const ProductSchema = Type.Object(
@@ -122,6 +139,7 @@ const ProductSchema = Type.Object(
     minValue: Money(),
     maxValue: Money(),
     cashOutBelow: Titled('Cash-out at tills below', Nullable(Money())),
+    outstandingMax: Titled('Most outstanding', Nullable(Money())),
     gtin: Titled('GTIN', NullableText),
     design: NullableText,
     merchantId: Nullable(MerchantId),
@@ -162,6 +180,7 @@ export function productDefaults(currency: string, decimals: number) {
     validityDays: VALIDITY_DAYS,
     validity: null,
     cashOutBelow: null,
+    outstandingMax: null,
     gtin: null,
     design: null,
     merchantId: null,
@@ -183,13 +202,14 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
 }
 
 /** Returns a product as the audit shows it. */
-function termsOf({ id: _id, minValue, maxValue, cashOutBelow, ...terms }: Product) {
+function termsOf({ id: _id, minValue, maxValue, cashOutBelow, outstandingMax, ...terms }: Product) {
   const sum = (minor: bigint) => toSum(terms.currency, minor);
   return {
     ...terms,
     minValue: sum(minValue),
     maxValue: sum(maxValue),
     cashOutBelow: cashOutBelow === null ? null : sum(cashOutBelow),
+    outstandingMax: outstandingMax === null ? null : sum(outstandingMax),
   };
 }
 
@@ -239,10 +259,22 @@ export const FloatCurrency = Type.Optional(
   }),
 );
 
-/** Returns products, oldest first. @param after only products with a higher id */
-export async function listProducts(db: Queries, after = 0, count = 10_000): Promise<Product[]> {
+/**
+ * Returns products, oldest first.
+ * @param after only products with a higher id
+ * @param fullOn only products whose limit has refused a request on the day of this time
+ */
+export async function listProducts(
+  db: Queries,
+  after = 0,
+  count = 10_000,
+  fullOn: Date | null = null,
+): Promise<Product[]> {
   return db.query<Product>(sql`
-select ${COLUMNS} from products where id > ${after} order by id limit ${count}`);
+select ${COLUMNS} from products
+where id > ${after} and (${fullOn}::timestamptz is null or id in (
+  select h.product_id from product_holdings h where day_of(h.refused_at) = day_of(${fullOn})))
+order by id limit ${count}`);
 }
 
 type Change = {
@@ -265,6 +297,9 @@ async function change(operator: Operator, code: string, { action, wanted, shown 
 update products set ${assign(storedAs(ProductRow, wanted))} where code = ${code} returning ${COLUMNS}`)) as [
       Product,
     ];
+    // Each limit begins its own count.
+    if (after.outstandingMax !== before.outstandingMax)
+      await tx.query(sql`delete from product_holdings where product_id = ${after.id}`);
     await audit(tx, operator, {
       action,
       subject: `product ${code}`,
@@ -279,21 +314,37 @@ function checkValues({ minValue, maxValue }: Pick<Product, 'minValue' | 'maxValu
   if (maxValue < minValue) throw invalid('maxValue', 'minimum', 'is below minValue');
 }
 
+/** Refuses a limit on Citus. */
+function checkOutstanding(
+  { service: { buckets } }: Caller,
+  { outstandingMax }: { readonly outstandingMax?: bigint | null },
+): void {
+  if (typeof outstandingMax === 'bigint' && buckets.isSharded)
+    throw new Problem(
+      'conflict',
+      'on Citus no limit bounds what vouchers hold: a call books on one shard alone',
+    );
+}
+
 type Values = {
   readonly minValue?: number;
   readonly maxValue?: number;
   readonly cashOutBelow?: number | null;
+  readonly outstandingMax?: number | null;
 };
 
 /** Returns an input with its values in minor units. @throws Problem for too many decimals */
 function inMinor<Given extends Values>(
-  { minValue, maxValue, cashOutBelow, ...others }: Given,
+  { minValue, maxValue, cashOutBelow, outstandingMax, ...others }: Given,
   currency: string,
 ) {
   return {
     ...others,
     ...(cashOutBelow !== undefined && {
       cashOutBelow: cashOutBelow === null ? null : minorOf(cashOutBelow, currency, 'cashOutBelow'),
+    }),
+    ...(outstandingMax !== undefined && {
+      outstandingMax: outstandingMax === null ? null : minorOf(outstandingMax, currency, 'outstandingMax'),
     }),
     ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
     ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
@@ -333,6 +384,7 @@ const create = changing({
       if (!merchant) throw notFound(`merchant ${merchantId}`);
     }
     checkValues(wanted);
+    checkOutstanding(caller, wanted);
     await requireDesign(db, wanted.design);
     const product = await createProduct(caller, wanted);
     if (!product) throw new Problem('exists', `the product ${wanted.code} exists already`);
@@ -344,10 +396,16 @@ const list = listing({
   name: 'product.list',
   summary: 'List products, oldest first',
   path: '/products',
+  filters: {
+    reached: Type.Optional(
+      Type.Boolean({ description: 'Only those whose most outstanding has refused a request today.' }),
+    ),
+  },
   columns: ['code', 'name', 'onSale', 'scope', 'validityDays', 'minValue', 'maxValue'],
   item: ProductSchema,
   roles: SEE_VOUCHERS,
-  rows: ({ service }, _filters, [after = 0], count) => listProducts(service.readDb, Number(after), count),
+  rows: ({ service: { readDb, clock } }, { reached = false }, [after = 0], count) =>
+    listProducts(readDb, Number(after), count, reached ? clock() : null),
 });
 
 const show = reading({
@@ -374,6 +432,7 @@ const set = changing({
     const wanted = inMinor(given, currency);
     if (Object.keys(wanted).length === 0)
       throw invalid('name', 'required', 'or another field is required: there is nothing to change');
+    checkOutstanding(caller, wanted);
     await requireDesign(caller.service.db, wanted.design);
     return change(caller, code, { action: 'product.set', wanted, shown: termsOf });
   },

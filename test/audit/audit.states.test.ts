@@ -247,7 +247,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
       'declines',
       'decline_counts',
     ],
-    ...['api_key_days', 'approvals', 'manual_movements'],
+    ...['api_key_days', 'approvals', 'manual_movements', 'product_holdings'],
   ],
   'who may sign in, of which no figure depends': [
     ...['users', 'sessions', 'sign_ins', 'sign_in_attempts', 'passkeys', 'recovery_codes', 'operator_tokens'],

@@ -86,6 +86,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   passkeys: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   payout_file_settlements: ['INSERT', 'SELECT'],
   payout_files: ['INSERT', 'SELECT'],
+  product_holdings: ['DELETE', 'SELECT'],
   products: ['INSERT', 'SELECT', 'UPDATE'],
   recovery_codes: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   redemption_updates: ['SELECT'],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createKey } from '../../src/api-keys/keys.ts';
-import { generate } from '../../src/batches/generate.ts';
+import { generateWithin } from '../../src/batches/generate.ts';
 import { actFor } from '../../src/merchants/merchants.ts';
 import { correctRedemption, getRedemption } from '../../src/redemptions/correct.ts';
 import { showTransaction } from '../../src/transactions/transactions.ts';
@@ -80,7 +80,7 @@ test('the books name no key where the operator acts', async () => {
   const operator = { ...asOperator(service), actor: { ...asOperator(service).actor, reason: 'mistyped' } };
   const context = await actFor(service, till.merchant.id);
   assert.ok(context);
-  await generate(context, { reference: 'by the operator', quantity: 1, value: 25 }, operator);
+  await generateWithin(context, { reference: 'by the operator', quantity: 1, value: 25 }, operator);
   const request = A.download('by the operator');
   const [voucher] = (await till.done(request)).data.vouchers;
   const redeemed = await till.done(A.redeem(voucher, 10, 'sale'));

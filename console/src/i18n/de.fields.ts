@@ -41,6 +41,7 @@ export const fields: Catalogue['fields'] = {
   carried: 'Übertrag',
   cashedOut: 'Ausgezahlt',
   cashOutBelow: 'Barauszahlung an Kassen unter',
+  outstandingMax: 'Höchstens offen',
   checked: 'Geprüft',
   checker: 'Entschieden von',
   closedAt: 'Abgeschlossen',

@@ -200,6 +200,7 @@ export const de: Catalogue = {
     attention: 'Braucht Aufmerksamkeit',
     lowFloats: 'Niedrige Guthaben',
     limits: 'Erreichte Tageslimits',
+    full: 'Produkte, deren Gutscheine zu viel tragen',
     networkNear: 'Begrenztes Netz: nahe an der Meldeschwelle',
     networkPassed: 'Begrenztes Netz: der Behörde melden',
     running: 'Chargen in Produktion',

@@ -190,6 +190,7 @@ export const en = {
     attention: 'Needs attention',
     lowFloats: 'Low floats',
     limits: 'Daily limits reached',
+    full: 'Products with too much outstanding',
     networkNear: 'Limited network: near the amount to notify',
     networkPassed: 'Limited network: notify the authority',
     running: 'Batches in production',

@@ -116,6 +116,7 @@ function Attention() {
   const running = useWatched('batch.list', '/batches', { status: 'PROCESSING' });
   const low = useWatched('float.low', '/floats/low');
   const reached = useWatched('daily-limit.list', '/daily-limits', { reached: true });
+  const full = useWatched('product.list', '/products', { reached: true }) ?? [];
   const network = useItems('/settings/network', { enabled: offers('settings.network'), refetchMs: 60_000 });
   const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
   const { data: days } = useQuery({ ...DAYS, enabled: offers('books.days') });
@@ -147,6 +148,14 @@ function Attention() {
           count={reached?.length}
           isAlert
         />
+        {full.length > 0 && (
+          <Line
+            to={full[0] && full.length === 1 ? `/products/${full[0]['code']}` : '/products'}
+            label={texts.full}
+            count={full.length}
+            isAlert
+          />
+        )}
         {near.length > 0 && (
           <Line
             to="/settings"
