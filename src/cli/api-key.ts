@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { apiKeys } from '../api-keys/keys.ts';
+import { apiKeys, KeyId } from '../api-keys/keys.ts';
 import type { Service } from '../context.ts';
+import { MerchantId } from '../schema.ts';
 import { withOperator } from './open.ts';
 import { fail, printJson, say, wrongUsage } from './output.ts';
-import { parseId, parseKeyId } from './parse.ts';
-import { performWith } from './perform.ts';
+import { parseAs, performWith } from './perform.ts';
 
 type Json = { json?: boolean };
 
@@ -26,8 +26,9 @@ async function revoke(
   if (argument !== undefined && options.key !== undefined)
     wrongUsage('give the key once: as the argument or by --key');
   const text = argument ?? options.key;
-  const named = text === undefined ? undefined : parseKeyId(text);
-  const merchantId = options.merchant === undefined ? undefined : String(parseId(options.merchant));
+  const named = text === undefined ? undefined : parseAs(KeyId, text, 'the key');
+  const { merchant } = options;
+  const merchantId = merchant === undefined ? undefined : parseAs(MerchantId, merchant, '--merchant');
   if (named === undefined && merchantId === undefined) wrongUsage('which key? Give its id, or --merchant');
   await withOperator(async ({ service }) => {
     const keyId = named ?? (await onlyKeyOf(service, merchantId as string));

@@ -1,19 +1,26 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { closing } from '../books/close.ts';
-import { checkInterval } from '../books/days.ts';
 import { compareWith, publishBooks } from '../books/publish.ts';
 import type { Lines, Report } from '../books/reports/report.ts';
-import { ALL_REPORTS, findLines, linesOf, report, reportCsvFile } from '../books/reports/reports.ts';
+import {
+  ALL_REPORTS,
+  findLines,
+  linesOf,
+  report,
+  reportCsvFile,
+  toWanted,
+} from '../books/reports/reports.ts';
 import { verify } from '../books/verify.ts';
 import { tableOf } from '../operation.ts';
+import { MerchantId } from '../schema.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
 import { addOperations, performOperation } from './commands.ts';
 import { withService } from './open.ts';
 import { numberOf, printJson, printTable, say, toJson, wrongUsage } from './output.ts';
 import { addPack } from './pack.ts';
-import { parseDay, parseId } from './parse.ts';
-import { performCommand, performFile, requireMerchant } from './perform.ts';
+import { parseDay } from './parse.ts';
+import { parseAs, performCommand, performFile } from './perform.ts';
 
 /** Adds the commands of the books that stream, or have an exit status of their own. */
 export function addBooks(books: Command): void {
@@ -119,18 +126,13 @@ function print(made: Report): void {
 }
 
 /** Writes a report of lines as one JSON document. */
-async function writeLines(kind: Lines, { from, to, at, merchantId, ...others }: Omit<Input, 'report'>) {
-  checkInterval({ from, to });
-  const wanted = {
-    ...others,
-    from,
-    to,
-    at: at === undefined ? undefined : new Date(at),
-    merchantId: merchantId === undefined ? undefined : parseId(merchantId),
-  };
+async function writeLines(kind: Lines, asked: Omit<Input, 'report'>) {
+  const { merchantId } = asked;
+  if (merchantId !== undefined) parseAs(MerchantId, merchantId, '--merchant');
   await withService(async (service) => {
-    if (wanted.merchantId !== undefined) await requireMerchant(service.db, wanted.merchantId);
+    const wanted = await toWanted({ service }, asked);
     const { report: number, name } = kind;
+    const { from, to } = wanted;
     let before = `${JSON.stringify({ report: number, name, from, to }).slice(0, -1)},"rows":[\n`;
     const pieces = async function* () {
       for await (const line of linesOf(service, kind, wanted)) {

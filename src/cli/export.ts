@@ -4,6 +4,7 @@ import type { Command } from 'commander';
 import { exportBatch, exportReplacement, findReplacement, requireExportable } from '../batches/export.ts';
 import { describeCards } from '../batches/sheets.ts';
 import { CARD_LANGUAGES } from '../products/designs.ts';
+import { SerialNumber, TransactionId } from '../schema.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';
 import {
@@ -16,8 +17,8 @@ import {
   say,
   wrongUsage,
 } from './output.ts';
-import { oneOf, parseSerial, parseTransactionId } from './parse.ts';
-import { requireApproval } from './perform.ts';
+import { oneOf } from './parse.ts';
+import { parseAs, requireApproval } from './perform.ts';
 import type { Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
@@ -60,7 +61,7 @@ export function addVoucherExport(voucher: Command): void {
 }
 
 async function run(text: string, options: Options): Promise<void> {
-  const transactionId = parseTransactionId(text);
+  const transactionId = parseAs(TransactionId, text.toLowerCase(), 'the transaction id');
   const design = designOf(options);
   const { format } = design;
   const toStdout = checkTargetOptions(options, format);
@@ -166,7 +167,7 @@ async function runVoucher(
   text: string,
   options: Options & { readonly out: string; readonly again?: boolean },
 ): Promise<void> {
-  const replaced = parseSerial(text);
+  const replaced = BigInt(parseAs(SerialNumber, text, 'the serial'));
   const { out: file, again = false, force = false } = options;
   if (file === '-') wrongUsage('--out needs a file: the code and PIN are not written to stdout');
   const design = designOf(options);

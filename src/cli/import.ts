@@ -2,7 +2,9 @@ import { access, constants } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { type ImportRules, UnreadableFile } from '../batches/import.rows.ts';
 import { type ImportReport, importVouchers } from '../batches/import.ts';
-import { DEFAULT_PRODUCT } from '../products/products.ts';
+import { requireMerchant } from '../merchants/merchants.ts';
+import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
+import { MerchantId } from '../schema.ts';
 import { untilStopped } from './open.ts';
 import {
   CommandError,
@@ -14,8 +16,8 @@ import {
   say,
   wrongUsage,
 } from './output.ts';
-import { oneOf, parseId, parseText, parseUtc } from './parse.ts';
-import { requireApproval, requireMerchant, requireProduct } from './perform.ts';
+import { oneOf, parseText, parseUtc } from './parse.ts';
+import { parseAs, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
@@ -26,7 +28,7 @@ const SHOWN_MAX = 50;
 const PAYERS = ['funding', 'float'] as const;
 
 type Options = {
-  merchant: number;
+  merchant: string;
   reference?: string;
   format?: string;
   product: string;
@@ -46,14 +48,21 @@ export function registerImport(program: Command): void {
     .description(
       'import vouchers from a file, which is checked first and refused as a whole if anything is wrong',
     )
-    .requiredOption('--merchant <id>', 'the issuer of the vouchers', (text) => parseId(text))
+    .requiredOption('--merchant <id>', 'the issuer of the vouchers', (text) =>
+      parseAs(MerchantId, text, '--merchant'),
+    )
     .option(
       '--reference <reference>',
       'your reference for the import (default: one derived from the file)',
       (text) => parseText(text, '--reference', REFERENCE_MAX),
     )
     .option('--format <format>', 'csv or ndjson (default: by the name of the file)')
-    .option('--product <code>', 'the product of rows that name none', DEFAULT_PRODUCT)
+    .option(
+      '--product <code>',
+      'the product of rows that name none',
+      (text) => parseAs(ProductCode, text, '--product'),
+      DEFAULT_PRODUCT,
+    )
     .option('--expiry <date>', 'the expiry of rows that name none')
     .option(
       '--codes <rule>',
@@ -77,14 +86,14 @@ export function registerImport(program: Command): void {
 }
 
 async function run(file: string, options: Options): Promise<void> {
-  const { merchant: merchantId, reference, paidFrom } = options;
+  const { merchant, reference, paidFrom } = options;
   const rules = rulesOf(file, options);
   const dryRun = options.dryRun ?? false;
   await access(file, constants.R_OK).catch(() => fail(`${file} cannot be read`));
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
     if (!dryRun) await requireApproval(operator, 'import vouchers');
-    await requireMerchant(service.db, merchantId);
+    const { id: merchantId } = await requireMerchant(operator, merchant, '--merchant');
     await requireProduct(service.db, rules.product);
     const progress = showProgress('vouchers', options.json);
     const wanted = { merchantId, file, reference, rules, paidFrom };

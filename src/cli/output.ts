@@ -59,14 +59,6 @@ export const unavailable = (message: string) => new CommandError(message, 'unava
 /** Matches a word without digits, which cannot be a code, a PIN or a secret. */
 const PLAIN_WORD = /^-{0,2}[A-Za-z][A-Za-z._-]{0,29}$/;
 
-/**
- * Returns an argument for the error that refuses it: the word itself, or nothing if it could be a code, a PIN
- * or a secret. Error messages end up in logs.
- */
-export function quoted(text: string): string {
-  return PLAIN_WORD.test(text) ? `"${text}"` : 'this value';
-}
-
 /** Returns a message of the command line parser without the values that it repeats. */
 export function withoutValues(message: string): string {
   return message.replace(/(unknown (?:command|option)) '(.*)'/s, (_all, what: string, typed: string) => {

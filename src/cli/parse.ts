@@ -1,48 +1,14 @@
 import { isOrigin } from '../config.ts';
-import { isKeyId } from '../credentials.ts';
 import { parseDecimal } from '../money.ts';
 import { isDay } from '../time.ts';
-import { INVISIBLE, quoted, wrongUsage } from './output.ts';
+import { INVISIBLE, wrongUsage } from './output.ts';
 
 /** Parses arguments and options. A wrong value ends the command with the reason (exit status 2). */
-
-const ID_MAX = 2_147_483_647;
-
-/** Parses the id of a merchant or an endpoint. */
-export function parseId(text: string, what = 'merchant'): number {
-  const id = Number(text);
-  if (!/^\d{1,10}$/.test(text) || id < 1 || id > ID_MAX)
-    wrongUsage(
-      `${quoted(text)} is not the id of ${/^[aeiou]/.test(what) ? 'an' : 'a'} ${what}: ids are whole numbers`,
-    );
-  return id;
-}
-
-/** Parses the id of an API key. */
-export function parseKeyId(text: string): string {
-  if (isKeyId(text)) return text;
-  return wrongUsage(
-    `${quoted(text)} is not the id of an API key: ids are key_ and 16 letters or digits, as \`scrip api-key list\` shows them`,
-  );
-}
 
 /** Parses the address of a service. */
 export function parseOrigin(text: string): string {
   if (isOrigin(text)) return text.replace(/\/$/, '');
   return wrongUsage('--url takes an address such as https://vouchers.example.com, without a path');
-}
-
-/** Parses a serial number. */
-export function parseSerial(text: string): bigint {
-  if (/^[1-9]\d{0,14}$/.test(text)) return BigInt(text);
-  return wrongUsage(`${quoted(text)} is not a serial number: it has 1 to 15 digits`);
-}
-
-/** Parses a transaction id. */
-export function parseTransactionId(text: string): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)) return text.toLowerCase();
-  const lists = '`scrip transaction list` and `scrip batch list` show them';
-  return wrongUsage(`${quoted(text)} is not a transaction id: ${lists}`);
 }
 
 /** Parses a whole number within bounds. */

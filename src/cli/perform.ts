@@ -1,18 +1,17 @@
 import { pipeline } from 'node:stream/promises';
-import type { Static, TObject, TSchema } from 'typebox';
+import type { Static, TObject, TSchema, TString } from 'typebox';
 import type { Operator, Service } from '../context.ts';
-import type { Queries } from '../db/pool.ts';
-import { findMerchant, type MerchantInfo } from '../merchants/merchants.ts';
 import type { Operation } from '../operation.ts';
 import { COMMANDS_ONLY } from '../operations/commands-only.ts';
 import { requireGlass } from '../operations/four-eyes.ts';
 import { perform } from '../operations/perform.ts';
+import { checkInput } from '../operations/validate.ts';
 import type { Principal } from '../principal.ts';
-import { findProduct } from '../products/products.ts';
-import type { File, FileSchema } from '../schema.ts';
+import { Problem } from '../problem.ts';
+import { type File, type FileSchema, Input } from '../schema.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { withOperator, withService } from './open.ts';
-import { notFound, printJson, say } from './output.ts';
+import { printJson, say, wrongUsage } from './output.ts';
 import { actor } from './usage.ts';
 
 /**
@@ -165,13 +164,16 @@ export async function* piecesOf(content: File['content']): AsyncGenerator<string
   else yield* content;
 }
 
-/** Finds a merchant. @throws CommandError if there is no such merchant */
-export async function requireMerchant(db: Queries, merchantId: number): Promise<MerchantInfo> {
-  return (await findMerchant(db, merchantId)) ?? notFound(`merchant ${merchantId}`);
-}
-
-/** Finds a product. @throws CommandError if there is no such product */
-export async function requireProduct(db: Queries, code: string) {
-  const what = /^[\w.-]{1,50}$/.test(code) ? `product ${code}` : 'such product';
-  return (await findProduct(db, code)) ?? notFound(`${what}: \`scrip product list\` shows all`);
+/**
+ * Checks an argument or option of a command that performs no operation.
+ * @param shown its name, for the message
+ * @throws CommandError if the schema of the field does not allow it
+ */
+export function parseAs(schema: TString, text: string, shown: string): string {
+  try {
+    return checkInput(Input({ text: schema }), { text }).text;
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    return wrongUsage(`${shown} ${error.errors?.[0]?.message}`);
+  }
 }

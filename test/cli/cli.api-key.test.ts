@@ -81,6 +81,8 @@ test('scrip api-key reports an error in one line', async () => {
   ]);
   await Promise.all([
     operator.fails(/the key has the wrong form/, ...typed`api-key rotate key_unknown`),
+    operator.fails(/the key has the wrong form/, ...typed`api-key revoke key_unknown`),
+    operator.fails(/--merchant has the wrong form/, ...typed`api-key revoke --merchant kiosk`),
     operator.fails(/no key/, ...typed`api-key show key_thatThereIsNo000`),
     operator.fails(/the key has the wrong form/, ...typed`api-key limit key_unknown --per-second 1`),
     operator.fails(/--per-second must be at least 1/, ...typed`api-key limit ${keyId} --per-second 0`),

@@ -164,10 +164,14 @@ const Asked = {
   ),
 };
 
+type Asking = Pick<Caller, 'service'>;
 type Asked = { readonly [Name in keyof typeof Asked]?: string | undefined };
 
 /** Checks what is asked for. @throws Problem */
-async function toWanted(caller: Caller, { from = '', to = '', at, merchantId, section, breakdown }: Asked) {
+export async function toWanted(
+  caller: Asking,
+  { from = '', to = '', at, merchantId, section, breakdown }: Asked,
+) {
   checkInterval({ from, to });
   return {
     ...{ from, to, merchantId: await merchantIdOf(caller, merchantId), section },
@@ -210,7 +214,7 @@ export const report = reading({
 export const European = Type.Optional(Type.Boolean({ description: 'With semicolons and a decimal comma.' }));
 
 /** Returns the id of a merchant that a request may name. @throws Problem if there is no such merchant */
-export async function merchantIdOf(caller: Caller, merchantId: string | undefined) {
+export async function merchantIdOf(caller: Asking, merchantId: string | undefined) {
   return merchantId === undefined ? undefined : (await requireMerchant(caller, merchantId, 'merchantId')).id;
 }
 
