@@ -16,15 +16,19 @@ language sql set search_path = scrip, pg_temp as $$
     from paid p cross join size join sold s on s.place = p.n % size.vouchers
   ), account as (
     select id from accounts where kind = 'SETTLEMENT' and merchant_id = p_merchant and currency = 'USD'
+  ), used as (
+    update vouchers v set last_use_id = l.id
+    from (select distinct on (serial_number) serial_number, id from named order by serial_number, at desc) l
+    where v.serial_number = l.serial_number
   )
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, original_id, occurred_at)
+    serial_number, original_id, previous_use_id, occurred_at)
   select n.id, 'REDEMPTION'::entry_kind, n.serial_number, a.id, 100, 'USD', p_merchant, n.serial_number,
-    null::uuid, n.at
-  from named n cross join account a
+    null::uuid, coalesce(lag(n.id) over (partition by n.serial_number order by n.at), v.last_use_id), n.at
+  from named n join vouchers v on v.serial_number = n.serial_number cross join account a
   union all
   select id_at(gen_random_uuid(), n.at + interval '1 second'), 'REDEMPTION_REVERSAL', a.id, n.serial_number,
-    100, 'USD', p_merchant, n.serial_number, n.id, n.at + interval '1 second'
+    100, 'USD', p_merchant, n.serial_number, n.id, null, n.at + interval '1 second'
   from named n cross join account a
 $$;
 

@@ -72,23 +72,6 @@ begin
     now() - interval '360 days' * (1 - n.n::float8 / p_all), n.n % 200 <> 5
   from generate_series(p_first, p_first + cardinality(p_serials) - 1) n
   join bench.batches b on b.place = n.n::bigint * (select count(*) from bench.batches) / p_all;
-  insert into scrip.vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
-    activated_at, expires_at, payer_id, blocked_at, closed)
-  select serial, batch_id, u.code_key, u.pin_key, u.sealed,
-    case when sold then 100000 end,
-    case when not sold or n % 200 in (3, 4) then 0 else 100000 - 4 + n % 2 end,
-    case when sold then born end,
-    case when n % 200 = 2 then born + interval '1 second' else now() + interval '1 year' end, issuer,
-    case when n % 200 = 1 then now() end,
-    case when n % 200 = 3 then 'REPLACED'::voucher_closure end
-  from unnest(p_serials, p_code_keys, p_pin_keys, p_sealed) with ordinality
-    as u (serial, code_key, pin_key, sealed, ord)
-  join made using (serial) order by serial;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, batch_id, occurred_at)
-  select uuidv7(born - now()), 'ACTIVATION', reserve_of(batch_id), serial, 100000, 'USD', issuer, serial,
-    batch_id, born
-  from made where sold;
   -- Four redemptions, and every other voucher's last one is reversed.
   create temp table if not exists spent (id uuid, serial bigint, reference text, at timestamptz,
     merchant_id integer, settlement bigint, reversal uuid) on commit delete rows;
@@ -101,11 +84,32 @@ begin
   ) t
   join bench.merchants m on m.place = floor(kinds * bench.spread(n::bigint * 8 + i, 3) ^ 3)::integer
   where sold;
+  insert into scrip.vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
+    last_use_id, activated_at, expires_at, payer_id, blocked_at, closed)
+  select serial, batch_id, u.code_key, u.pin_key, u.sealed,
+    case when sold then 100000 end,
+    case when not sold or n % 200 in (3, 4) then 0 else 100000 - 4 + n % 2 end,
+    used.id, case when sold then born end,
+    case when n % 200 = 2 then born + interval '1 second' else now() + interval '1 year' end, issuer,
+    case when n % 200 = 1 then now() end,
+    case when n % 200 = 3 then 'REPLACED'::voucher_closure end
+  from unnest(p_serials, p_code_keys, p_pin_keys, p_sealed) with ordinality
+    as u (serial, code_key, pin_key, sealed, ord)
+  join made using (serial)
+  left join (select distinct on (serial) serial, id from spent order by serial, at desc) used using (serial)
+  order by serial;
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, batch_id, occurred_at)
+  select uuidv7(born - now()), 'ACTIVATION', reserve_of(batch_id), serial, 100000, 'USD', issuer, serial,
+    batch_id, born
+  from made where sold;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   select id, serial, merchant_id, 'redeem', reference, '100' from spent;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, reference, occurred_at)
-  select id, 'REDEMPTION', serial, settlement, 1, 'USD', merchant_id, serial, reference, at from spent;
+    serial_number, reference, previous_use_id, occurred_at)
+  select id, 'REDEMPTION', serial, settlement, 1, 'USD', merchant_id, serial, reference,
+    lag(id) over (partition by serial order by at), at
+  from spent;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
     serial_number, original_id, occurred_at)
   select reversal, 'REDEMPTION_REVERSAL', settlement, serial, 1, 'USD', merchant_id, serial, id,

@@ -19,28 +19,33 @@ begin
   select serial,
     now() - (now() - p_since) * (1 - (p_first + place - 1)::float8 / greatest(p_first + place, 10000000))
   from unnest(p_serials) with ordinality u (serial, place);
-  insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
-    activated_at, expires_at, payer_id)
-  select serial, filled_batch, u.code_key, u.pin_key, u.sealed, 100000, 100000 - (p_entries - 1), born,
-    now() + interval '1 year', p_merchant
-  from unnest(p_serials, p_code_keys, p_pin_keys, p_sealed) u (serial, code_key, pin_key, sealed)
-  join filled using (serial) order by serial;
-  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, batch_id, occurred_at)
-  select bench.id_at(born), 'ACTIVATION', reserve_of(filled_batch), serial, 100000, 'USD', p_merchant, serial,
-    filled_batch, born
-  from filled;
   create temp table if not exists spent (id uuid, serial bigint, reference text, at timestamptz)
     on commit delete rows;
   insert into spent
   select bench.id_at(born + (now() - born) * i / (p_entries + 1)), serial, gen_random_uuid(),
     born + (now() - born) * i / (p_entries + 1)
   from generate_series(2, p_entries) i, filled;
+  insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, value_minor, balance_minor,
+    last_use_id, activated_at, expires_at, payer_id)
+  select serial, filled_batch, u.code_key, u.pin_key, u.sealed, 100000, 100000 - (p_entries - 1),
+    used.id, born,
+    now() + interval '1 year', p_merchant
+  from unnest(p_serials, p_code_keys, p_pin_keys, p_sealed) u (serial, code_key, pin_key, sealed)
+  join filled using (serial)
+  left join (select distinct on (serial) serial, id from spent order by serial, at desc) used using (serial)
+  order by serial;
+  insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
+    serial_number, batch_id, occurred_at)
+  select bench.id_at(born), 'ACTIVATION', reserve_of(filled_batch), serial, 100000, 'USD', p_merchant, serial,
+    filled_batch, born
+  from filled;
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   select id, serial, p_merchant, 'redeem', reference, '100' from spent;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, reference, occurred_at)
-  select id, 'REDEMPTION', serial, settlement, 1, 'USD', p_merchant, serial, reference, at from spent;
+    serial_number, reference, previous_use_id, occurred_at)
+  select id, 'REDEMPTION', serial, settlement, 1, 'USD', p_merchant, serial, reference,
+    lag(id) over (partition by serial order by at), at
+  from spent;
 end $$;
 
 -- Indexes of the tables that are filled are made at the end, which is many times faster.

@@ -37,8 +37,9 @@ begin
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, key_id,
     serial_number, reference, occurred_at)
   values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant,
-    'key_bDxTqHDikohFuaAj', v.serial_number, of_reference, now());
-  update vouchers set balance_minor = balance_minor - amount where serial_number = v.serial_number;
+    'key_bDxTqHDikohFuaAj', v.serial_number, of_reference, v.last_use_id, now());
+  update vouchers set balance_minor = balance_minor - amount, last_use_id = new_id
+  where serial_number = v.serial_number;
   return '00';
 end $$;
 -- Redemptions that were made before: of one cent each, spread over some vouchers.
@@ -56,12 +57,13 @@ begin
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   select id, serial, of_merchant, 'redeem', reference, '100' from past;
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-    serial_number, reference, occurred_at)
-  select p.id, 'REDEMPTION', p.serial, a.id, 1, 'USD', of_merchant, p.serial, p.reference, now()
-  from past p, accounts a
+    serial_number, reference, previous_use_id, occurred_at)
+  select p.id, 'REDEMPTION', p.serial, a.id, 1, 'USD', of_merchant, p.serial, p.reference,
+    coalesce(lag(p.id) over (partition by p.serial order by p.id), v.last_use_id), now()
+  from past p join vouchers v on v.serial_number = p.serial cross join accounts a
   where a.merchant_id = of_merchant and a.kind = 'SETTLEMENT' and a.currency = 'USD';
-  update vouchers v set balance_minor = balance_minor - t.count
-  from (select serial, count(*) as count from past group by 1) t
+  update vouchers v set balance_minor = balance_minor - t.count, last_use_id = t.id
+  from (select serial, count(*) as count, max(id::text)::uuid as id from past group by 1) t
   where v.serial_number = t.serial;
 end $$;
 -- A UUID of version 7 of a time.

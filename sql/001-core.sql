@@ -255,6 +255,7 @@ create table vouchers (
   sealed bytea not null, -- code and PIN, encrypted under a data key and bound to the serial number
   value_minor bigint, -- the value at activation; null: not activated
   balance_minor bigint not null default 0 constraint vouchers_never_negative check (balance_minor >= 0),
+  last_use_id uuid, -- its newest redemption, of those that are not corrections
   activated_at timestamptz,
   expires_at timestamptz not null,
   blocked_at timestamptz,
@@ -313,6 +314,10 @@ $$;
 -- The journal. Every movement of money is one row, from the debit account to the credit account. Rows are
 -- never updated or deleted; a correction is a new row. Ids are UUIDs of version 7, which begin with the time.
 -- The journal is partitioned by month along its ids (004-partitions.sql).
+--
+-- The uses of a voucher, its redemptions that are no corrections, are a chain: the voucher names its last
+-- use, and each use the one before it. An index of them would be a random page for each redemption, and half
+-- of its log (docs/explanation/scale.md). All other rows of a voucher are in the index journal_by_voucher.
 create table journal (
   id uuid not null,
   debit_account bigint not null,
@@ -321,6 +326,7 @@ create table journal (
   occurred_at timestamptz not null,
   serial_number bigint, -- the voucher that the row is about
   original_id uuid, -- the reversed row; for all rows of an update, the updated redemption
+  previous_use_id uuid, -- for a use: the use of the voucher before it
   merchant_id integer,
   batch_id integer, -- for activations by generation, and rows about a batch
   bucket integer not null default 0,
@@ -333,7 +339,8 @@ create table journal (
   -- The books look for the rows of a slice by their ids.
   constraint journal_id_near_time check (is_id_near(id, occurred_at))
 ) partition by range (id);
-create index journal_by_voucher on journal (serial_number, id) where serial_number is not null;
+create index journal_by_voucher on journal (serial_number, id)
+  where serial_number is not null and (kind <> 'REDEMPTION' or original_id is not null);
 create index journal_by_merchant on journal (merchant_id, id)
   where batch_id is null and kind in ('ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL');
 -- All other movements on a merchant's float and settlement account, for its statements.

@@ -225,3 +225,30 @@ language sql stable security definer set search_path = scrip, pg_temp as $$
 $$;
 revoke execute on function bucket_of from public;
 grant execute on function bucket_of to scrip_service;
+
+-- Returns the uses of vouchers, along their chains (001-core.sql).
+create function uses_of(p_bucket integer, p_serials bigint[]) returns table (
+  serial_number bigint, occurred_at timestamptz
+)
+language plpgsql stable
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with recursive uses as (
+      select r.serial_number, r.occurred_at, r.previous_use_id
+      from vouchers v
+      join journal r on r.bucket = p_bucket and r.id = v.last_use_id
+      where v.bucket = p_bucket and v.serial_number = any (p_serials)
+      union all
+      select r.serial_number, r.occurred_at, r.previous_use_id
+      from uses u
+      cross join lateral (
+        select * from journal j where j.bucket = p_bucket and j.id = u.previous_use_id limit 1
+      ) r
+    )
+    select u.serial_number, u.occurred_at from uses u;
+end $$;
+revoke execute on function uses_of from public;

@@ -4,7 +4,7 @@
 create type redemption as (
   ord integer, outcome text, id uuid, occurred_at timestamptz, serial_number bigint, amount_minor bigint,
   decimals smallint, currency text, merchant_id integer, key_id text, reference text, amount bigint, row tid,
-  settlement bigint, pin_count smallint
+  settlement bigint, pin_count smallint, previous_use_id uuid
 );
 
 -- In: the bucket of the vouchers (0 on one server), and parallel arrays, one element for each request: the
@@ -77,7 +77,8 @@ begin
   from (
     select a.ord::integer, o.outcome, coalesce(c.id, a.id) as id, p_now as occurred_at, v.serial_number,
       a.amount / b.unit as amount_minor, b.decimals, b.currency, a.merchant_id, a.key_id, a.reference,
-      a.amount, v.ctid as row, s.id as settlement, wrong_pins_after(o.outcome, v.wrong_pins) as pin_count
+      a.amount, v.ctid as row, s.id as settlement, wrong_pins_after(o.outcome, v.wrong_pins) as pin_count,
+      v.last_use_id as previous_use_id
     from unnest(p_merchants, p_key_ids, p_code_keys, p_pin_keys, p_amounts, p_references, p_ids)
       with ordinality as a (merchant_id, key_id, code_key, pin_key, amount, reference, id, ord)
     left join lateral (
@@ -145,9 +146,9 @@ begin
       perform expect_rows('claims', written, references_used);
     end if;
     insert into journal (bucket, id, kind, debit_account, credit_account, amount_minor, currency, merchant_id,
-      key_id, serial_number, reference, occurred_at)
+      key_id, serial_number, reference, previous_use_id, occurred_at)
     select k.bucket, u.id, 'REDEMPTION', u.serial_number, u.settlement, u.amount_minor, u.currency,
-      u.merchant_id, u.key_id, u.serial_number, u.reference, p_now
+      u.merchant_id, u.key_id, u.serial_number, u.reference, u.previous_use_id, p_now
     from buckets k cross join unnest(redemptions) as u
     where k.bucket = p_bucket and u.outcome = 'ok';
     get diagnostics written = row_count;
@@ -166,6 +167,7 @@ begin
   -- The rows are locked, so they are still in the place where they were read.
   update vouchers v set
     balance_minor = v.balance_minor - case when u.outcome = 'ok' then u.amount_minor else 0 end,
+    last_use_id = case when u.outcome = 'ok' then u.id else v.last_use_id end,
     wrong_pins = coalesce(u.pin_count, v.wrong_pins),
     pin_locked_until = case
       when u.pin_count is null then v.pin_locked_until
@@ -189,7 +191,8 @@ begin
   return query
     select u.ord, u.outcome, case when u.outcome in ('ok', 'replay') then u.id end,
       case when u.outcome = 'ok' then p_now else known_times[u.ord] end, u.serial_number, u.amount_minor,
-      u.decimals, u.currency, u.merchant_id, u.key_id, u.reference, u.amount, u.row, u.settlement, u.pin_count
+      u.decimals, u.currency, u.merchant_id, u.key_id, u.reference, u.amount, u.row, u.settlement,
+      u.pin_count, u.previous_use_id
     from unnest(redemptions) as u;
 end $$;
 

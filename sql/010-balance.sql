@@ -3,7 +3,7 @@
 
 -- In: as for redemptions. Out: a row for each voucher whose PIN is right and that has no counted wrong PINs;
 -- no row for all others. `history` holds the newest p_entries activations, redemptions and reversals, newest
--- first, as JSON. The reference of another merchant is "".
+-- first, as JSON: those of the chain of uses, and the other rows. The reference of another merchant is "".
 create function read_balances(
   p_bucket integer, p_merchants integer[], p_code_keys uuid[], p_pin_keys uuid[], p_entries integer,
   p_now timestamptz
@@ -49,13 +49,32 @@ begin
         end,
         e.original_id)) as history
       from (
-        select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference,
-          r.original_id
-        from journal r
-        where r.bucket = p_bucket and r.serial_number = v.serial_number and r.id >= v.earliest
-          and r.id < latest
-          and r.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION', 'REDEMPTION_REVERSAL')
-        order by r.id desc limit p_entries
+        select u.* from (
+          with recursive uses as (
+            select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference,
+              r.original_id, r.previous_use_id
+            from journal r where r.bucket = p_bucket and r.id = v.last_use_id
+            union all
+            select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference,
+              r.original_id, r.previous_use_id
+            from uses u
+            cross join lateral (
+              select * from journal j where j.bucket = p_bucket and j.id = u.previous_use_id limit 1
+            ) r
+          )
+          select * from uses limit p_entries
+        ) u
+        union all
+        select o.* from (
+          select r.id, r.kind, r.amount_minor, r.occurred_at, r.merchant_id, r.batch_id, r.reference,
+            r.original_id, r.previous_use_id
+          from journal r
+          where r.bucket = p_bucket and r.serial_number = v.serial_number and r.id >= v.earliest
+            and r.id < latest and (r.kind <> 'REDEMPTION' or r.original_id is not null)
+            and r.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION', 'REDEMPTION_REVERSAL')
+          order by r.id desc limit p_entries
+        ) o
+        order by id desc limit p_entries
       ) e
     ) h
     where v.pin_key = a.pin_key and v.wrong_pins = 0 and v.pin_locked_until is null;
@@ -79,17 +98,40 @@ begin
     select v.serial_number, v.decimals, v.balance_minor, v.value_minor, v.usable_minor, h.history
     from read_balances(p_bucket, array[p_merchant], array[p_code_key], array[p_pin_key], 0, p_now) v
     cross join lateral (
+      select r.last_use_id from vouchers r
+      where r.bucket = p_bucket and r.serial_number = v.serial_number limit 1
+    ) l
+    cross join lateral (
       select json_agg(json_build_array(e.id, e.kind, e.amount_minor, e.occurred_at,
         case when e.merchant_id = p_merchant then e.reference else '' end, null)) as history
       from (
         select j.id, j.kind, j.amount_minor, j.occurred_at, j.merchant_id,
           coalesce(b.reference, j.reference) as reference
-        from journal j left join batches b on b.id = j.batch_id
-        where j.bucket = p_bucket and j.serial_number = v.serial_number
-          and j.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
-          and not exists (
-            select from redemption_updates u where u.bucket = p_bucket and u.original_id = j.id
-          )
+        from (
+          select u.* from (
+            with recursive uses as (
+              select r.* from journal r where r.bucket = p_bucket and r.id = l.last_use_id
+              union all
+              select r.* from uses u cross join lateral (
+                select * from journal j where j.bucket = p_bucket and j.id = u.previous_use_id limit 1
+              ) r
+            )
+            select * from uses s
+            where not exists (
+              select from redemption_updates r where r.bucket = p_bucket and r.original_id = s.id
+            )
+            limit p_entries
+          ) u
+          union all
+          select o.* from (
+            select r.* from journal r
+            where r.bucket = p_bucket and r.serial_number = v.serial_number
+              and (r.kind <> 'REDEMPTION' or r.original_id is not null)
+              and r.kind in ('ACTIVATION', 'IMPORT', 'REPLACEMENT', 'REDEMPTION')
+            order by r.id desc limit p_entries
+          ) o
+        ) j
+        left join batches b on b.id = j.batch_id
         order by j.id desc limit p_entries
       ) e
     ) h;

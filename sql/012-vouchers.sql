@@ -96,9 +96,7 @@ begin
   perform check_stamp(p_now);
   select * into strict old from vouchers where bucket = p_bucket and serial_number = p_serial;
   select b.currency into batch_currency from batches b where b.id = old.batch_id;
-  select max(j.occurred_at) into used_at from journal j
-  where j.bucket = p_bucket and j.serial_number = p_serial and j.kind = 'REDEMPTION'
-    and j.original_id is null;
+  select max(u.occurred_at) into used_at from uses_of(p_bucket, array[p_serial]) u;
   insert into vouchers (bucket, serial_number, batch_id, code_key, pin_key, sealed, value_minor,
     balance_minor, activated_at, earlier_use_at, payer_id, expires_at)
   values (p_bucket, p_new_serial, old.batch_id, p_code_key, p_pin_key, p_sealed,
@@ -144,9 +142,10 @@ begin
   select r.id into void_id from journal r
   where r.bucket = p_bucket and r.serial_number = p_serial and r.kind = 'CANCELLATION'
     and r.original_id = p_activation;
-  is_used := exists (
+  is_used := v.last_use_id is not null or exists (
     select from journal r
     where r.bucket = p_bucket and r.serial_number = p_serial and r.id <> p_activation
+      and (r.kind <> 'REDEMPTION' or r.original_id is not null)
       and p_serial in (r.debit_account, r.credit_account)
   );
   outcome := case

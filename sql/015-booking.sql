@@ -361,6 +361,8 @@ declare
   owners integer[];
   currencies text[];
   stamps timestamptz[];
+  used bigint[]; -- the vouchers that were used, and when last
+  use_times timestamptz[];
   float_count integer;
   written integer;
 begin
@@ -404,13 +406,18 @@ begin
   end if;
   if swept = 0 then return next; return; end if;
 
+  select array_agg(u.serial_number), array_agg(u.used_at) into used, use_times
+  from (
+    select s.serial_number, max(s.occurred_at) as used_at from uses_of(p_bucket, due) s group by 1
+  ) u;
   select array_agg(v.balance_minor order by u.ord), array_agg(a.id order by u.ord),
     array_agg(nullif(a.merchant_id, 0) order by u.ord), array_agg(b.currency order by u.ord),
     array_agg(case
-      when v.expires_at >= horizon and not exists (
+      when v.expires_at >= horizon and (s.used_at > v.expires_at) is not true and not exists (
         select from journal j
         where j.bucket = p_bucket and j.serial_number = v.serial_number and j.occurred_at > v.expires_at
           and j.id >= id_floor(v.expires_at - interval '1 hour')
+          and (j.kind <> 'REDEMPTION' or j.original_id is not null)
       ) then v.expires_at
       else p_now
     end order by u.ord)
@@ -418,6 +425,7 @@ begin
   from unnest(due) with ordinality as u (serial_number, ord)
   join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
   join batches b on b.id = v.batch_id
+  left join unnest(used, use_times) as s (serial_number, used_at) on s.serial_number = u.serial_number
   left join accounts a on a.currency = b.currency
     and a.merchant_id = case b.expiry_policy when 'issuer' then v.payer_id else 0 end
     and a.kind = case b.expiry_policy

@@ -142,9 +142,27 @@ begin
     select j.id, j.kind,
       case p_serial when j.credit_account then j.amount_minor when j.debit_account then -j.amount_minor end,
       j.occurred_at, j.merchant_id, j.key_id, j.reference
-    from journal j
-    where j.bucket = p_bucket and j.serial_number = any (serials)
-      and p_serial in (j.serial_number, j.debit_account)
+    from (
+      select u.* from (
+        with recursive uses as (
+          select r.* from vouchers v join journal r on r.bucket = p_bucket and r.id = v.last_use_id
+          where v.bucket = p_bucket and v.serial_number = p_serial
+          union all
+          select r.* from uses u cross join lateral (
+            select * from journal j where j.bucket = p_bucket and j.id = u.previous_use_id limit 1
+          ) r
+        )
+        select * from uses limit p_most
+      ) u
+      union all
+      select o.* from (
+        select r.* from journal r
+        where r.bucket = p_bucket and r.serial_number = any (serials)
+          and (r.kind <> 'REDEMPTION' or r.original_id is not null)
+          and p_serial in (r.serial_number, r.debit_account)
+        order by r.id desc limit p_most
+      ) o
+    ) j
     order by j.id desc limit p_most;
 end $$;
 

@@ -54,20 +54,54 @@ $$;
 -- its rows; one that was replaced holds nothing from then on. A redemption with a voucher that it replaced is
 -- a use, a correction is none. `at` is a quarter of an hour, also of `idle` (age_of). `differing`: vouchers
 -- whose present balance is not the sum of all their rows.
-create function moved_ages(p_from timestamptz, p_to timestamptz) returns table (
+create function moved_ages_of(p_bucket integer, p_from timestamptz, p_to timestamptz) returns table (
   currency text, product_id integer, issuer_id integer, basis text, at timestamptz, vouchers bigint,
   amount_minor bigint, differing bigint[]
 )
-language sql stable as $$
-  with moved as (
-    select r.bucket, s.serial_number
+language sql stable set plan_cache_mode = force_custom_plan as $$
+  with recursive moved as (
+    select s.serial_number
     from book_rows r
     cross join lateral (values (r.debit_account), (r.credit_account)) as s (serial_number)
-    where r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
+    where r.bucket = p_bucket and r.place >= id_floor(p_from, '-1 hour') and r.place < id_floor(p_to, '1 hour')
       and r.booked_at >= p_from and r.booked_at < p_to and s.serial_number > 10000000000
     union
-    select e.bucket, e.serial_number from voucher_extensions e
-    where e.extended_at >= p_from and e.extended_at < p_to
+    select e.serial_number from voucher_extensions e
+    where e.bucket = p_bucket and e.extended_at >= p_from and e.extended_at < p_to
+  ), uses as (
+    select r.*
+    from moved m
+    join vouchers v on v.bucket = p_bucket and v.serial_number = m.serial_number
+    join journal r on r.bucket = p_bucket and r.id = v.last_use_id
+    union all
+    select r.* from uses u cross join lateral (
+      select * from journal j where j.bucket = p_bucket and j.id = u.previous_use_id limit 1
+    ) r
+  ), rows as (
+    select u.*, true as is_use
+    from uses u join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
+    where u.id >= id_floor(v.activated_at, '-1 hour')
+    union all
+    select j.*, false
+    from moved m
+    join vouchers v on v.bucket = p_bucket and v.serial_number = m.serial_number
+    join journal j on j.bucket = p_bucket and j.serial_number = v.serial_number
+      and j.id >= id_floor(v.activated_at, '-1 hour')
+    where j.kind <> 'REDEMPTION' or j.original_id is not null
+  ), sums as (
+    select d.serial_number, coalesce(sum(d.minor) filter (where d.booked_at < p_from), 0) as from_minor,
+      coalesce(sum(d.minor) filter (where d.booked_at < p_to), 0) as to_minor,
+      sum(d.minor) as all_minor,
+      max(d.occurred_at) filter (where d.is_use and d.booked_at < p_from) as from_use,
+      max(d.occurred_at) filter (where d.is_use and d.booked_at < p_to) as to_use
+    from (
+      select r.serial_number, r.occurred_at, r.is_use, coalesce(l.slice_at, r.occurred_at) as booked_at,
+        case r.serial_number
+          when r.credit_account then r.amount_minor when r.debit_account then -r.amount_minor else 0
+        end as minor
+      from rows r left join book_late_rows l on l.id = r.id
+    ) d
+    group by d.serial_number
   ), held as (
     select b.currency, b.product_id, b.merchant_id as issuer_id, t.sign, t.minor,
       case
@@ -75,28 +109,16 @@ language sql stable as $$
       end as differing,
       coalesce((
         select (array_agg(e.expired_at order by e.id))[1] from voucher_extensions e
-        where e.bucket = v.bucket and e.serial_number = v.serial_number and e.extended_at >= t.at
+        where e.bucket = p_bucket and e.serial_number = v.serial_number and e.extended_at >= t.at
       ), v.expires_at) as expires_at,
       greatest(v.activated_at, v.earlier_use_at, t.used_at) as used_at
     from moved m
-    join vouchers v on v.bucket = m.bucket and v.serial_number = m.serial_number
+    join vouchers v on v.bucket = p_bucket and v.serial_number = m.serial_number
     join batches b on b.id = v.batch_id
+    left join sums s on s.serial_number = m.serial_number
     cross join lateral (
-      select coalesce(sum(d.minor) filter (where d.booked_at < p_from), 0) as from_minor,
-        coalesce(sum(d.minor) filter (where d.booked_at < p_to), 0) as to_minor,
-        coalesce(sum(d.minor), 0) as all_minor,
-        max(d.occurred_at) filter (where d.is_use and d.booked_at < p_from) as from_use,
-        max(d.occurred_at) filter (where d.is_use and d.booked_at < p_to) as to_use
-      from (
-        select j.occurred_at, coalesce(l.slice_at, j.occurred_at) as booked_at,
-          j.kind = 'REDEMPTION' and j.original_id is null as is_use,
-          case v.serial_number
-            when j.credit_account then j.amount_minor when j.debit_account then -j.amount_minor else 0
-          end as minor
-        from journal j left join book_late_rows l on l.id = j.id
-        where j.bucket = v.bucket and j.serial_number = v.serial_number
-          and j.id >= id_floor(v.activated_at, '-1 hour')
-      ) d
+      select coalesce(s.from_minor, 0) as from_minor, coalesce(s.to_minor, 0) as to_minor,
+        coalesce(s.all_minor, 0) as all_minor, s.from_use, s.to_use
     ) h
     cross join lateral (values (-1, p_from, h.from_minor, h.from_use), (1, p_to, h.to_minor, h.to_use))
       as t (sign, at, minor, used_at)
@@ -112,6 +134,75 @@ language sql stable as $$
   group by 1, 2, 3, 4, 5
 $$;
 
+-- The same for all buckets.
+create function moved_ages(p_from timestamptz, p_to timestamptz) returns table (
+  currency text, product_id integer, issuer_id integer, basis text, at timestamptz, vouchers bigint,
+  amount_minor bigint, differing bigint[]
+)
+language plpgsql stable as $$
+declare
+  each record;
+begin
+  for each in select p.bucket from bucket_positions p loop
+    return query select * from moved_ages_of(each.bucket, p_from, p_to);
+  end loop;
+end $$;
+
+-- Returns the vouchers of a bucket with rows from an id on, each with its balance and the sum of all its
+-- rows.
+create function touched_vouchers_of(p_bucket integer, p_since uuid) returns table (
+  serial_number bigint, balance_minor bigint, closed voucher_closure, batch_currency text,
+  amount_minor numeric, currency text, other_currency text
+)
+language sql stable set plan_cache_mode = force_custom_plan as $$
+  with recursive touched as (
+    select distinct r.serial_number from journal r
+    where r.bucket = p_bucket and r.id >= p_since and r.serial_number is not null
+  ), uses as (
+    select r.*
+    from touched t
+    join vouchers v on v.bucket = p_bucket and v.serial_number = t.serial_number
+    join journal r on r.bucket = p_bucket and r.id = v.last_use_id
+    union all
+    select r.* from uses u cross join lateral (
+      select * from journal j where j.bucket = p_bucket and j.id = u.previous_use_id limit 1
+    ) r
+  ), rows as (
+    select * from uses
+    union all
+    select j.*
+    from touched t join journal j on j.bucket = p_bucket and j.serial_number = t.serial_number
+    where j.kind <> 'REDEMPTION' or j.original_id is not null
+  ), sums as (
+    select r.serial_number,
+      sum(case r.serial_number when r.credit_account then r.amount_minor else -r.amount_minor end)
+        as amount_minor,
+      min(r.currency) as currency, max(r.currency) as other_currency
+    from rows r where r.serial_number in (r.credit_account, r.debit_account)
+    group by r.serial_number
+  )
+  select t.serial_number, v.balance_minor, v.closed, b.currency, coalesce(s.amount_minor, 0), s.currency,
+    s.other_currency
+  from touched t
+  left join sums s on s.serial_number = t.serial_number
+  left join vouchers v on v.bucket = p_bucket and v.serial_number = t.serial_number
+  left join batches b on b.id = v.batch_id
+$$;
+
+-- The same for all buckets.
+create function touched_vouchers(p_since uuid) returns table (
+  serial_number bigint, balance_minor bigint, closed voucher_closure, batch_currency text,
+  amount_minor numeric, currency text, other_currency text
+)
+language plpgsql stable as $$
+declare
+  each record;
+begin
+  for each in select p.bucket from bucket_positions p loop
+    return query select * from touched_vouchers_of(each.bucket, p_since);
+  end loop;
+end $$;
+
 -- Returns what `book_ages` must contain at a time, in another way: all vouchers, with their present balances
 -- less the movements since. A reconciliation compares the two.
 create function held_ages(p_at timestamptz) returns table (
@@ -126,6 +217,11 @@ language sql stable as $$
       as s (serial_number, minor)
     where r.place >= id_floor(p_at, '-1 hour') and r.booked_at >= p_at and s.serial_number > 10000000000
     group by 1, 2
+  ), used as (
+    select j.bucket, j.serial_number, max(j.occurred_at) as used_at
+    from journal j left join book_late_rows l on l.id = j.id
+    where j.kind = 'REDEMPTION' and j.original_id is null and coalesce(l.slice_at, j.occurred_at) < p_at
+    group by 1, 2
   ), held as (
     select b.currency, b.product_id, b.merchant_id as issuer_id,
       v.balance_minor - coalesce(s.minor, 0) as minor,
@@ -133,15 +229,11 @@ language sql stable as $$
         select (array_agg(e.expired_at order by e.id))[1] from voucher_extensions e
         where e.bucket = v.bucket and e.serial_number = v.serial_number and e.extended_at >= p_at
       ), v.expires_at) as expires_at,
-      greatest(v.activated_at, v.earlier_use_at, (
-        select max(j.occurred_at) from journal j left join book_late_rows l on l.id = j.id
-        where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
-          and j.original_id is null and j.id >= id_floor(v.activated_at, '-1 hour')
-          and coalesce(l.slice_at, j.occurred_at) < p_at
-      )) as used_at
+      greatest(v.activated_at, v.earlier_use_at, u.used_at) as used_at
     from vouchers v
     join batches b on b.id = v.batch_id
     left join since s on s.bucket = v.bucket and s.serial_number = v.serial_number
+    left join used u on u.bucket = v.bucket and u.serial_number = v.serial_number
     where (v.balance_minor > 0 or s.minor <> 0) and v.balance_minor - coalesce(s.minor, 0) > 0
   )
   select h.currency, h.product_id, h.issuer_id, a.basis, date_bin('15 minutes', a.at, 'epoch'), count(*),

@@ -25,7 +25,7 @@ begin
     left join pg_dist_object o on o.classid = 'pg_proc'::regclass and o.objid = p.oid
     where p.pronamespace = 'scrip'::regnamespace and (r.is_rule or 'p_bucket' = any (p.proargnames))
       and p.proname not in ('book_voucher', 'sweep_vouchers', 'take_price', 'release_price',
-        'cancel_inactive', 'reserve_again')
+        'cancel_inactive', 'reserve_again', 'moved_ages_of', 'touched_vouchers_of')
     order by r.is_rule desc, p.oid
   loop
     if f.is_generic then execute format('alter function %s reset plan_cache_mode', f.signature); end if;

@@ -51,11 +51,10 @@ join vouchers v on v.batch_id = b.id and v.activated_at is not null
 join journal j on j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'EXPIRY'
 -- A voucher that was imported after its expiry expired in the other system.
 cross join lateral (select least(j.occurred_at, v.expires_at) as expired_at) e
-left join lateral (
-  select max(r.occurred_at) as used_at from journal r
-  where r.bucket = v.bucket and r.serial_number = v.serial_number and r.kind = 'REDEMPTION'
-    and r.original_id is null and r.occurred_at < ${at}::timestamptz
-) u on true
+left join (
+  select r.bucket, r.serial_number, max(r.occurred_at) as used_at from journal r
+  where r.kind = 'REDEMPTION' and r.original_id is null and r.occurred_at < ${at}::timestamptz group by 1, 2
+) u on u.bucket = v.bucket and u.serial_number = v.serial_number
 left join (
   select r.expiry_id from escheated_expiries r where r.escheated_at < ${at}::timestamptz
 ) s on s.expiry_id = j.id

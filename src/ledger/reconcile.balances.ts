@@ -215,32 +215,17 @@ shares as materialized (
 /** The checks of single vouchers, limited to those that moved. */
 export const TOUCHED: Checks = {
   // A replaced voucher holds nothing: a constraint of the table says so.
-  'voucher-balances': ({ since }) => {
-    const touched = sql`
-    select distinct bucket, serial_number from journal
-    where id >= ${since.id}::uuid and serial_number is not null`;
-    return {
-      checked: sql`select count(*) from (${touched}) t`,
-      differing: sql`
-  select t.serial_number as "serialNumber", v.balance_minor::text as "balanceMinor",
-    coalesce(m.amount_minor, 0)::text as "journalMinor", b.currency, m.currency as "journalCurrency"
-  from (${touched}) t
-  left join vouchers v on v.bucket = t.bucket and v.serial_number = t.serial_number
-  left join batches b on b.id = v.batch_id
-  left join lateral (
-    select sum(case t.serial_number
-        when j.credit_account then j.amount_minor when j.debit_account then -j.amount_minor
-      end) as amount_minor,
-      min(j.currency) as currency, max(j.currency) as other_currency
-    from journal j
-    where j.bucket = t.bucket and j.serial_number = t.serial_number
-      and t.serial_number in (j.credit_account, j.debit_account)
-  ) m on true
-  where v.closed is distinct from 'REPLACED' and (
-    v.balance_minor is distinct from coalesce(m.amount_minor, 0)
-    or m.currency <> m.other_currency or m.currency <> b.currency)`,
-    };
-  },
+  'voucher-balances': ({ since }) => ({
+    given: sql`touched as materialized (select * from touched_vouchers(${since.id}::uuid))`,
+    checked: sql`select count(*) from touched`,
+    differing: sql`
+  select t.serial_number as "serialNumber", t.balance_minor::text as "balanceMinor",
+    t.amount_minor::text as "journalMinor", t.batch_currency as currency, t.currency as "journalCurrency"
+  from touched t
+  where t.closed is distinct from 'REPLACED' and (
+    t.balance_minor is distinct from t.amount_minor
+    or t.currency <> t.other_currency or t.currency <> t.batch_currency)`,
+  }),
 
   activations: ({ since }) => {
     const active = sql`

@@ -361,6 +361,29 @@ moved as (
       or o.activated_at is not null and n.payer_id is distinct from o.payer_id)`,
   }),
 
+  // The uses of a voucher are one chain: the voucher names the last one, and each use the one before it. Two
+  // processes that use it in turn may have clocks that differ by 210 seconds (check_stamp).
+  uses: ({ since }) => ({
+    checked: sql`
+  select count(*) from journal j where j.kind = 'REDEMPTION' and j.original_id is null and ${isLater(since)}`,
+    differing: sql`
+  select j.id as "transactionId", j.serial_number as "serialNumber"
+  from journal j
+  left join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
+  left join (
+    select n.bucket, n.previous_use_id, count(*) as times from journal n
+    where n.previous_use_id is not null and n.id >= ${since.id}::uuid group by 1, 2
+  ) n on n.bucket = j.bucket and n.previous_use_id = j.id
+  left join journal p on p.bucket = j.bucket and p.id = j.previous_use_id
+  where ${isLater(since)} and (j.previous_use_id is not null or j.kind = 'REDEMPTION' and j.original_id is null)
+    and (j.kind <> 'REDEMPTION' or j.original_id is not null
+      or coalesce(n.times, 0) + (v.last_use_id is not distinct from j.id)::integer <> 1
+      or j.previous_use_id is not null and (
+        p.serial_number = j.serial_number and p.kind = 'REDEMPTION' and p.original_id is null
+        and p.occurred_at <= j.occurred_at + interval '210 seconds') is not true)
+  ${since.readsVouchers ? LAST_USE_OF_ANOTHER : sql``}`,
+  }),
+
   // Money moves from a replaced voucher to its replacement, or to the last of the chain by an update.
   'replacement-entries': ({ since }) => ({
     checked: sql`select count(*) from journal where kind = 'REPLACEMENT' and id >= ${since.id}::uuid`,
@@ -374,6 +397,14 @@ moved as (
       or j.original_id is null and o.replaced_by <> j.credit_account)`,
   }),
 };
+
+/** Vouchers whose last use is not theirs, for a union. */
+const LAST_USE_OF_ANOTHER = sql`
+  union all
+  select v.last_use_id, v.serial_number
+  from vouchers v left join journal j on j.bucket = v.bucket and j.id = v.last_use_id
+  where v.last_use_id is not null
+    and (j.serial_number = v.serial_number and j.kind = 'REDEMPTION' and j.original_id is null) is not true`;
 
 /** The last digest of each subject in the audit, as a query with the columns `subject` and `digest`. */
 const LAST_STATES = sql`

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Service } from '../context.ts';
-import { plainArray, type Sql, sql } from '../db/sql.ts';
+import { plainArray, raw, type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { idFloor } from '../ledger/id.ts';
@@ -90,6 +90,23 @@ const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const OF_MERCHANT = sql`
 and r.batch_id is null and r.kind in ${listOf(TRANSACTION_KINDS)}`;
 
+/** The rows of a voucher: the chain of its uses, and all others (sql/001-core.sql). */
+const rowsOfVoucher = (bucket: number, serial: string) => sql`
+uses as (
+  select r.* from vouchers v join journal r on r.bucket = ${bucket} and r.id = v.last_use_id
+  where v.bucket = ${bucket} and v.serial_number = ${serial}::bigint
+  union all
+  select r.* from uses u cross join lateral (
+    select * from journal j where j.bucket = ${bucket} and j.id = u.previous_use_id limit 1
+  ) r
+), rows as (
+  select * from uses
+  union all
+  select r.* from journal r
+  where r.bucket = ${bucket} and r.serial_number = ${serial}::bigint
+    and (r.kind <> 'REDEMPTION' or r.original_id is not null)
+)`;
+
 const list = listing({
   name: 'transaction.list',
   summary: 'List transactions, newest first',
@@ -106,20 +123,22 @@ const list = listing({
     to: Type.Optional(End('The last of them.')),
   },
   async rows(caller, { merchantId, serialNumber, from, to }, [after = LAST_ID], count) {
-    const { readDb, keys } = caller.service;
+    const { readDb, keys, buckets } = caller.service;
     const span = await toSpan(caller, { from, to });
     const end = span.until ? idFloor(span.until) : LAST_ID;
     const before = String(after) < end ? after : end;
     // Each filter uses an index: on the merchant, on the voucher, or on the ids. Without a subquery, each
-    // shard joins its own newest rows.
+    // shard joins its own newest rows. A voucher's rows are on one shard.
     const ofMerchant = merchantId === undefined ? sql`` : sql`and r.merchant_id = ${toId(merchantId)}`;
+    const bucket = serialNumber === undefined ? undefined : buckets.ofSerial(BigInt(serialNumber));
+    const at = (alias: string) => (bucket === undefined ? sql`` : sql`and ${raw(alias)}.bucket = ${bucket}`);
     const rows = await readDb.query<Row>(sql`
+${bucket === undefined ? sql`` : sql`with recursive ${rowsOfVoucher(bucket, String(serialNumber))}`}
 select ${columnsOf(sql`v.sealed`, sql`u.original_id is not null`)}
-from journal r
-left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id
-left join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number
+from ${bucket === undefined ? sql`journal` : sql`rows`} r
+left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id ${at('u')}
+left join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number ${at('v')}
 where r.id >= ${idFloor(span.from ?? new Date(0))}::uuid and r.id < ${before}::uuid
-  ${serialNumber === undefined ? sql`` : sql`and r.serial_number = ${serialNumber}::bigint`}
   ${ofMerchant} ${merchantId !== undefined && serialNumber === undefined ? OF_MERCHANT : sql``}
 order by r.id desc limit ${count}`);
     return rows.map((row) => toTransaction(keys, row));

@@ -63,6 +63,7 @@ describe('the books of a busy day', () => {
       'reserve-shares': 6,
       reserves: 6,
       replacements: 5,
+      uses: await count("journal where kind = 'REDEMPTION' and original_id is null"),
       'replacement-entries': await count("journal where kind = 'REPLACEMENT'"),
       references: await count('claims'),
       'top-ups': 3,

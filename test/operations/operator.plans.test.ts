@@ -38,6 +38,7 @@ const LEFT_OUT: Readonly<Record<string, RegExp>> = {
   'settlements to be paid': /state = ANY/, // among those that are not paid
   'movements of the bank': /kind <> 'CASH_OUT'/, // cash that merchants paid out is not the bank's
   'open movements of the bank': /kind <> 'CASH_OUT'/,
+  'transactions of a voucher': /bucket = 0/, // its rows are found by keys, and all in its bucket
   'changes that broke the glass': /occurred_at >=/, // it is rare
   'changes since a time': /occurred_at >=/, // a hundred around the time
   'changes until a time': /occurred_at </,

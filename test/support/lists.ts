@@ -1,3 +1,4 @@
+import { bucketsOf } from '../../src/db/buckets.ts';
 import type { Queries } from '../../src/db/pool.ts';
 import type { Sql } from '../../src/db/sql.ts';
 import { listMerchants } from '../../src/merchants/merchants.ts';
@@ -26,7 +27,7 @@ async function statementOf(
   const operation = OPERATIONS.find((each) => each.name === name);
   const cursor = after.length === 0 ? undefined : writeCursor(after);
   return askedBy(async (db) => {
-    const service = { readDb: db, db, clock: () => NOW };
+    const service = { readDb: db, db, clock: () => NOW, buckets: bucketsOf([0]) };
     await operation?.run(
       { service, principal: { roles: ['support'], userId: 3, merchantId: null } } as never,
       { ...filters, cursor } as never,

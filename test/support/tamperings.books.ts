@@ -21,14 +21,18 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   [
     'a missing redemption',
     "delete from journal where reference = 'bar 1'",
-    { verify: ['removed 06'], full: ['slices', 'voucher-balances', 'references', 'totals'] },
+    {
+      verify: ['removed 06'],
+      full: ['slices', 'voucher-balances', 'uses', 'references', 'totals'],
+      since: ['uses'],
+    },
   ],
   [
     'an added redemption',
     `insert into journal select (j).* from (select jsonb_populate_record(j, jsonb_build_object('id', id_at(
       gen_random_uuid(), occurred_at), 'reference', 'bar 3')) as j
       from journal j where reference = 'bar 1') r`,
-    { verify: ['added 06'], full: ['slices', 'voucher-balances', 'references', 'totals'] },
+    { verify: ['added 06'], full: ['slices', 'voucher-balances', 'uses', 'references', 'totals'] },
   ],
   [
     'a redemption of another amount after the last closing',
@@ -42,34 +46,37 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     'a redemption in another slice',
     `update journal set occurred_at = occurred_at + interval '15 minutes', id = id_at(id,
       occurred_at + interval '15 minutes') where reference = 'bar 1'`,
-    { verify: ['removed 06', 'added 06'], full: ['slices', 'references'] },
+    { verify: ['removed 06', 'added 06'], full: ['slices', 'uses', 'references'], since: ['uses'] },
   ],
   [
     'a redemption under the id of another hour',
     `alter table journal drop constraint journal_id_near_time;
       update journal set id = id_at(id, occurred_at - interval '2 hours') where reference = 'bar 1'`,
-    { verify: ['removed 06'], full: ['slices', 'references'], since: ['journal-ids'] },
+    { verify: ['removed 06'], full: ['slices', 'uses', 'references'], since: ['journal-ids', 'uses'] },
   ],
   [
     'a redemption after the last closing, under the id of the day before',
     `alter table journal drop constraint journal_id_near_time;
       update journal set id = id_at(id, occurred_at - interval '1 day') where reference = 'open 3'`,
     {
-      full: ['slices', 'ages', 'references'],
-      since: ['voucher-totals', 'journal-ids', 'references', 'totals'],
+      full: ['slices', 'ages', 'uses', 'references'],
+      since: ['voucher-totals', 'journal-ids', 'voucher-balances', 'uses', 'references', 'totals'],
     },
   ],
   [
     'a redemption after the last closing, stamped in the day before',
     `alter table journal drop constraint journal_id_near_time;
       update journal set occurred_at = occurred_at - interval '1 day' where reference = 'open 3'`,
-    { full: ['slices', 'ages'], since: ['voucher-totals', 'journal-ids', 'slices', 'totals'] },
+    { full: ['slices', 'ages', 'uses'], since: ['voucher-totals', 'journal-ids', 'slices', 'totals'] },
   ],
   [
     'a redemption of next year',
     `update journal set occurred_at = occurred_at + interval '1 year', id = id_at(id,
       occurred_at + interval '1 year') where reference = 'open 3'`,
-    { full: ['slices', 'references'], since: ['voucher-totals', 'slices', 'references'] },
+    {
+      full: ['slices', 'uses', 'references'],
+      since: ['voucher-totals', 'slices', 'voucher-balances', 'uses', 'references'],
+    },
   ],
   [
     'a slice before the first day',

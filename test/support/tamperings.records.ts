@@ -84,7 +84,7 @@ export const TAMPERINGS_OF_RECORDS: Tamperings = {
   ],
   'an update whose new redemption names no original': [
     entry('NEW-sale-0', 'original_id = null, reference = null'),
-    'update-entries',
+    'uses update-entries',
   ],
   'an update in another bucket than its redemption': [
     `update redemption_updates set bucket = 7`,

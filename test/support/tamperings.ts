@@ -45,11 +45,11 @@ export const TAMPERINGS: Tamperings = {
   'a redemption under the id of another hour': [
     `alter table journal drop constraint journal_id_near_time;
       update journal set id = id_at(id, occurred_at - interval '2 hours') where reference = 'sale-3'`,
-    'slices references',
+    'slices uses references',
   ],
   'a missing redemption': [
     `delete from journal where reference = 'sale-3'`,
-    'voucher-balances references totals',
+    'voucher-balances uses references totals',
   ],
   'a redemption of another amount': [
     entry('sale-3', 'amount_minor = amount_minor + 1'),
@@ -131,7 +131,18 @@ export const TAMPERINGS: Tamperings = {
   ],
   'a redemption that names another voucher': [
     entry('sale-3', 'serial_number = serial_number + 1'),
-    'journal-entries references',
+    'journal-entries uses references',
+  ],
+  'a use that names no other before it': [entry('sale-3', 'previous_use_id = gen_random_uuid()'), 'uses'],
+  'a voucher that names none of its uses as the last one': [
+    `update vouchers set last_use_id = null
+      where serial_number = (select serial_number from journal where reference = 'sale-3')`,
+    'uses',
+  ],
+  'a voucher that names a use of another as its last one': [
+    `update vouchers set last_use_id = (select id from journal where reference = 'sale-3')
+      where serial_number = (select min(serial_number) from vouchers where last_use_id is null)`,
+    'uses',
   ],
   'a redemption for another merchant': [
     entry('sale-3', 'merchant_id = merchant_id + 1'),
@@ -176,7 +187,7 @@ export const TAMPERINGS: Tamperings = {
   ],
   'an update without its original': [
     `delete from journal where reference = 'sale-1'`,
-    'voucher-balances redemption-updates references totals',
+    'voucher-balances uses redemption-updates references totals',
   ],
   'a reversal of another amount': [
     entry('CANCEL-sale-0', 'amount_minor = amount_minor - 1'),
@@ -208,7 +219,7 @@ export const TAMPERINGS: Tamperings = {
   ],
   'an update of an entry that is not a redemption': [
     entry('sale-1', `kind = 'EXPIRY'`),
-    'journal-entries redemption-updates references',
+    'journal-entries uses redemption-updates references',
   ],
   'an update of another kind': [entry('NEW-sale-0', `kind = 'EXPIRY'`), 'journal-entries update-entries'],
   'an update of an update': [

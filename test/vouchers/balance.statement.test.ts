@@ -69,7 +69,7 @@ const historyOf = ({ transactions }: VoucherBalance) =>
 async function history(card: Card, count: number): Promise<void> {
   const id = (nth: string) =>
     `(left(id_floor('${bench.now.toISOString()}')::text, 24) || lpad((${nth})::text, 12, '0'))::uuid`;
-  const columns = `id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, original_id, occurred_at`;
+  const columns = `id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, serial_number, original_id, previous_use_id, occurred_at`;
   const values = `debit_account, credit_account, 1, 'USD', ${one.merchant.id}, ${card.serial}`;
   const settled = `select ${card.serial} as debit_account, id as credit_account from accounts
     where merchant_id = ${one.merchant.id} and kind = 'SETTLEMENT' and currency = 'USD'`;
@@ -78,12 +78,14 @@ async function history(card: Card, count: number): Promise<void> {
   await bench.query(`delete from redemption_updates`);
   await bench.query(
     `insert into journal (${columns})
-     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, '${bench.now.toISOString()}'::timestamptz
+     select ${id('n')}, 'REDEMPTION'::entry_kind, ${values}, null, case when n > 1 then ${id('n - 1')} end,
+       '${bench.now.toISOString()}'::timestamptz
      from (${settled}) s, generate_series(1, ${count}) n
      union all
      select ${id('0')}, 'REDEMPTION_REVERSAL', credit_account, debit_account, 1, 'USD', ${one.merchant.id},
-       ${card.serial}, ${newest}, '${bench.now.toISOString()}'::timestamptz from (${settled}) s`,
+       ${card.serial}, ${newest}, null, '${bench.now.toISOString()}'::timestamptz from (${settled}) s`,
   );
+  await bench.query(`update vouchers set last_use_id = ${newest} where serial_number = ${card.serial}`);
   await bench.query(
     `
       insert into redemption_updates (original_id, reversal_id, new_minor, updated_at)

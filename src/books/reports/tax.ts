@@ -42,25 +42,22 @@ from (
     on v.activated_at <= ${at}::timestamptz - make_interval(months => r.months) + interval '4 days'
   join batches b on b.id = v.batch_id and b.status = 'COMPLETED' and r.product_id in (0, b.product_id)
   join products p on p.id = b.product_id
-  left join lateral (
-    select max(j.occurred_at) as used_at from journal j
-    where j.bucket = v.bucket and j.serial_number = v.serial_number and j.kind = 'REDEMPTION'
-      and j.original_id is null and j.occurred_at < ${at}
-  ) u on true
+  left join (
+    select j.bucket, j.serial_number, max(j.occurred_at) as used_at from journal j
+    where j.kind = 'REDEMPTION' and j.original_id is null and j.occurred_at < ${at} group by 1, 2
+  ) u on u.bucket = v.bucket and u.serial_number = v.serial_number
   cross join lateral (
     select v.activated_at at time zone ${zone} as issued_at,
       greatest(u.used_at, v.earlier_use_at, v.activated_at) at time zone ${zone} as used_at
   ) i
-  cross join lateral (
-    select
-      v.balance_minor + coalesce(sum(
-        case when j.debit_account = v.serial_number then j.amount_minor else -j.amount_minor end
-      ), 0)::bigint as balance_minor
+  left join (
+    select j.bucket, s.serial_number, sum(s.amount_minor)::bigint as amount_minor
     from journal j
-    where j.bucket = v.bucket and j.serial_number in (v.serial_number, v.replaced_by)
-      and v.serial_number in (j.debit_account, j.credit_account) and j.occurred_at >= ${at}
-      and j.id >= id_floor(${at}::timestamptz, '-1 hour')
-  ) h
+    cross join lateral (values (j.debit_account, j.amount_minor), (j.credit_account, -j.amount_minor))
+      as s (serial_number, amount_minor)
+    where j.occurred_at >= ${at} and j.id >= id_floor(${at}::timestamptz, '-1 hour') group by 1, 2
+  ) l on l.bucket = v.bucket and l.serial_number = v.serial_number
+  cross join lateral (select v.balance_minor + coalesce(l.amount_minor, 0) as balance_minor) h
 ) d
 where d.due_at at time zone ${zone} <= ${at} and d.balance_minor > 0
 order by d.currency, d.rule, d.serial_number limit ${DORMANT_MAX + 1}`,
