@@ -107,6 +107,8 @@ create table merchants (
   permissions text[] not null default '{generate,download,activate,balance,redeem}',
   opaque boolean not null default false, -- an unknown code and a wrong PIN get the same answer
   is_limited boolean not null default false, -- it, or one of its keys, has a daily limit
+  -- another person of the merchant approves each download of codes in the portal
+  download_approval boolean not null default false,
   default_product_id integer not null constraint merchants_default_product references products (id),
   suspended_at timestamptz,
   created_at timestamptz not null,

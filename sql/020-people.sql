@@ -72,13 +72,14 @@ language sql stable set search_path = scrip, pg_temp as $$
   select coalesce(array_agg(id), '{}') from behind
 $$;
 
--- Returns whether a user of the operator is a person of their own: active, and confirmed by somebody else.
-create function is_person(p_user integer) returns boolean
+-- Returns whether a user of the operator, or of a merchant, is a person of their own: active, and confirmed
+-- by somebody else.
+create function is_person(p_user integer, p_merchant integer default null) returns boolean
 language sql stable set search_path = scrip, pg_temp as $$
   select exists (
     select from users u
-    where u.id = p_user and u.merchant_id is null and u.enrolled_at is not null and u.disabled_at is null
-      and u.confirmed_at is not null
+    where u.id = p_user and u.merchant_id is not distinct from p_merchant and u.enrolled_at is not null
+      and u.disabled_at is null and u.confirmed_at is not null
   )
 $$;
 

@@ -73,6 +73,8 @@ export type Approval =
       readonly when: readonly Condition[] | null;
       /** Roles that may propose the operation, besides those that may perform it. */
       readonly proposers: readonly Role[];
+      /** Whether a merchant's own people agree on it, without the operator. */
+      readonly isOfMerchant: boolean;
       /** The roles that may approve the operation; null: those that may perform it. */
       readonly approvers: readonly Role[] | null;
       /** An operation on the same subject: the person who approved it does not approve this one. */
@@ -124,8 +126,9 @@ export function twoPeople({
   proposers = [],
   approvers = null,
   after = null,
+  isOfMerchant = false,
 }: Pick<TwoPeople, 'why'> & Partial<TwoPeople>): TwoPeople {
-  return { people: 2, why, when, proposers, approvers, after };
+  return { people: 2, why, when, proposers, approvers, after, isOfMerchant };
 }
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';

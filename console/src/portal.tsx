@@ -34,6 +34,7 @@ const MENU: SideMenu = [
       { name: 'webhooks', needs: 'webhook.list' },
       { name: 'docs', needs: 'api-key.list' },
       { name: 'users', to: '/team', needs: 'user.list' },
+      { name: 'approvals', needs: 'approval.list' },
     ],
   },
 ];
@@ -48,6 +49,8 @@ start(
     '/transactions/$id': () => import('./pages/transactions.tsx'),
     '/batches': () => import('./pages/batches.tsx'),
     '/batches/$transactionId': () => import('./pages/batches.tsx'),
+    '/approvals': () => import('./pages/approvals.tsx'),
+    '/approvals/$id': () => import('./pages/approvals.tsx'),
     '/reconcile': () => import('./portal-pages/reconcile.tsx'),
     '/float': () => import('./portal-pages/float.tsx'),
     '/settlements': () => import('./pages/settlements.tsx'),

@@ -13,6 +13,7 @@ import type { Batch } from './batch.ts';
 import { batches } from './batches.ts';
 import { ExportSchema, exportBatch, requireExportable, type Write } from './export.ts';
 import { counted, requirePrintable } from './order-sheets.ts';
+import { useRelease } from './release.ts';
 import { describeCards, drawSheets, exportedPieces } from './sheets.ts';
 
 /** A merchant's people download the codes of their own batches (docs/how-to/print.md, "From the portal"). */
@@ -55,6 +56,7 @@ export const download = changing({
       throw invalid('passphrase', 'pdf', 'seals a PDF, and not a CSV');
     const batch = await requireOwn(caller, transactionId, format);
     const described = await describeCards(service, batch, batch.product);
+    await useRelease(caller, batch);
     const exporting = (write: Write) => exportBatch(caller, batch, format, write, { again });
     const name = `vouchers-${transactionId}.${format}`;
     if (format === 'csv') {

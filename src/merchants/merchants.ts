@@ -52,10 +52,17 @@ const MerchantSchema = Type.Object({
   permissions: Type.Array(PermissionWord),
   opaque: Titled('Hides why a voucher is declined', Opaque),
   product: Type.String({ description: 'The code of the product that it generates by default.' }),
+  downloadApproval: Type.Boolean({
+    title: 'Downloads need a second person',
+    description: 'Whether another person of the merchant approves each download of codes in the portal.',
+  }),
   suspendedAt: NullableTime,
   createdAt: Time,
 });
-const MerchantWithFloats = Type.Object({ ...MerchantSchema.properties, floats: Type.Array(FloatBalance) });
+export const MerchantWithFloats = Type.Object({
+  ...MerchantSchema.properties,
+  floats: Type.Array(FloatBalance),
+});
 
 /** A merchant as the core has it. */
 export type MerchantInfo = Static<typeof MerchantSchema> & {
@@ -65,7 +72,8 @@ export type MerchantInfo = Static<typeof MerchantSchema> & {
 };
 
 const COLUMNS = sql`
-m.id, m.name, m.permissions, m.opaque, p.code as product, m.suspended_at as "suspendedAt",
+m.id, m.name, m.permissions, m.opaque, p.code as product, m.download_approval as "downloadApproval",
+m.suspended_at as "suspendedAt",
 m.created_at as "createdAt", m.default_product_id as "defaultProductId",
 m.is_limited as "isLimited"`;
 
@@ -138,7 +146,7 @@ type MerchantChange = {
  * Changes a merchant under its lock, and writes both versions to the audit.
  * @returns the merchant as it is then
  */
-async function change(caller: Caller, text: string, wanted: MerchantChange) {
+export async function changeMerchant(caller: Caller, text: string, wanted: MerchantChange) {
   const { action, fields, first, set } = wanted;
   const id = toId(text);
   const pick = (merchant: MerchantInfo | undefined): Details =>
@@ -277,7 +285,7 @@ function suspension(verb: 'suspend' | 'resume') {
     approval: alone('It moves no money, and can be undone.'),
     risk: verb === 'resume' ? 'step-up' : 'plain',
     run: (caller, { id }) =>
-      change(caller, id, {
+      changeMerchant(caller, id, {
         action: `merchant.${verb}`,
         fields: ['suspendedAt'],
         // A merchant that is suspended already keeps its time.
@@ -302,7 +310,7 @@ function permission(verb: 'permit' | 'forbid') {
     risk: verb === 'permit' ? 'step-up' : 'plain',
     run(caller, { id, permission }) {
       const without = sql`array_remove(permissions, ${permission})`;
-      return change(caller, id, {
+      return changeMerchant(caller, id, {
         action: `merchant.${verb}`,
         fields: ['permissions'],
         set: sql`permissions = ${verb === 'permit' ? sql`array_append(${without}, ${permission})` : without}`,
@@ -332,7 +340,7 @@ const setMerchant = changing({
     const set = wanted.filter(([, value]) => value !== undefined);
     if (set.length === 0)
       throw invalid('name', 'required', 'or opaque or product is required: there is nothing to change');
-    return change(caller, id, {
+    return changeMerchant(caller, id, {
       action: 'merchant.set',
       fields: ['name', 'opaque', 'product'],
       // The name that a merchant has until it gets another one is kept.

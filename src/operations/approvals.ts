@@ -34,7 +34,7 @@ function listed(approval: Approval): Approval {
     : approval;
 }
 
-const show = ({ service }: Caller, id: string) => requireApproval(service.db, toId(id), service.clock());
+const show = (caller: Caller, id: string) => requireApproval(caller, toId(id));
 
 type RolesOf = (operation: AnyOperation) => readonly string[];
 
@@ -80,6 +80,7 @@ const list = (table: Table) =>
       const rows = await service.db.query<Proposal>(sql`
 select ${columns(now)} from approvals
 where (${before}::integer is null or id < ${before})
+  and merchant_id is not distinct from ${principal.merchantId}::integer
   and (not ${waiting || forMe}::boolean or state = 'PENDING' and expires_at > ${now})
   and (not ${forMe}::boolean or maker_id is distinct from ${principal.userId})
   and (not ${mine}::boolean or maker_id = ${principal.userId})
@@ -161,7 +162,7 @@ async function turnDown(
 ): Promise<void> {
   const { service, principal } = caller;
   await service.db.transaction(async (tx) => {
-    const row = await lockPending(tx, id, service.clock());
+    const row = await lockPending(tx, caller, id);
     const isMaker = principal.userId !== null && row.makerId === principal.userId;
     const isMachine = principal.kind === 'command-line' || principal.kind === 'break-glass';
     const isSameToken =

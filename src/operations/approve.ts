@@ -51,8 +51,7 @@ export async function approve(
   decision: Decision,
   find: (name: string) => AnyOperation | undefined,
 ): Promise<unknown> {
-  const { service } = caller;
-  const found = await requireApproval(service.db, id, service.clock());
+  const found = await requireApproval(caller, id);
   const operation = find(found.operation);
   if (!operation)
     throw new Problem('conflict', 'this version of the service does not know the operation: reject it');
@@ -132,7 +131,7 @@ async function decide(
   tx: Queries,
   { caller, operation, row: { id }, decision }: Deciding,
 ): Promise<{ row: Proposal; turn: Turn }> {
-  const row = await lockPending(tx, Number(id), caller.service.clock());
+  const row = await lockPending(tx, caller, Number(id));
   const isOtherEffect = decision.effect !== undefined && !isSameEffect(decision.effect, row.effect);
   const turn = await turnOf(tx, row, operation, caller, isOtherEffect);
   if (turn !== 'first')
@@ -159,7 +158,7 @@ async function approveFirst(deciding: Deciding, { effect, statement }: Seen): Pr
   const { caller, operation, row: found } = deciding;
   const { service, principal } = caller;
   return service.db.transaction(async (tx) => {
-    const row = await lockPending(tx, Number(found.id), service.clock());
+    const row = await lockPending(tx, caller, Number(found.id));
     const isOtherEffect = !isSameEffect(effect, row.effect);
     if ((await turnOf(tx, row, operation, caller, isOtherEffect)) !== 'first') return false;
     await tx.query(sql`

@@ -35,15 +35,16 @@ export function mayPropose(
 }
 
 /**
- * Returns whether an operation with this input needs approval. Operations of a merchant's users concern only
- * that merchant, and need none.
+ * Returns whether an operation with this input needs approval: of the operator's people, or, if the merchant
+ * has chosen so, of the merchant's own.
  */
 export async function needsApproval(
   { approval }: Pick<AnyOperation, 'approval'>,
   caller: Pick<Caller, 'service' | 'principal'>,
   input: Fields,
 ): Promise<boolean> {
-  if (approval?.people !== 2 || caller.principal.merchantId !== null) return false;
+  if (approval?.people !== 2 || approval.isOfMerchant !== (caller.principal.merchantId !== null))
+    return false;
   if (approval.when === null) return true;
   for (const condition of approval.when) if (await condition.applies(caller, input)) return true;
   return false;

@@ -5,6 +5,7 @@ import { type AuditEntry, audits } from '../audit/entries.ts';
 import { findBatchOf } from '../batches/batch.ts';
 import { batches } from '../batches/batches.ts';
 import { download, ownExports } from '../batches/download.ts';
+import { releases } from '../batches/release.ts';
 import { floats } from '../books/floats.ts';
 import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
 import { sql } from '../db/sql.ts';
@@ -33,6 +34,7 @@ import { declines } from '../vouchers/declines.ts';
 import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
 import { listEvents } from '../webhooks/pull.ts';
+import { approvalsOf } from './approvals.ts';
 import { showRequest } from './requests.ts';
 import { OF_MERCHANT, ofKey, ownIdOf, TILL } from './till.ts';
 
@@ -69,6 +71,10 @@ function bound(
   return tableOf(...originals).map((original) => bind(original, roles, owner));
 }
 
+/** Whether the people of a merchant agree on an operation among themselves. */
+const isAmongThem = ({ approval }: Pick<AnyOperation, 'approval'>) =>
+  approval?.people === 2 && approval.isOfMerchant;
+
 function bind(original: AnyOperation, roles: readonly PortalRole[], owner: Owned | null): AnyOperation {
   const { input, run, ...rest } = original;
   const { merchantId, ...properties } = input.properties;
@@ -79,9 +85,11 @@ function bind(original: AnyOperation, roles: readonly PortalRole[], owner: Owned
   const required = named && Type.Required(Type.Object({ [owner.field]: named })).properties;
   return {
     ...rest,
-    // A merchant's people do not approve each other's proposals.
-    approval: rest.approval && OF_MERCHANT,
-    risk: rest.risk === 'four-eyes' ? 'step-up' : rest.risk,
+    // The people of a merchant approve each other's proposals only where the merchant has chosen so.
+    ...(!isAmongThem(rest) && {
+      approval: rest.approval && OF_MERCHANT,
+      risk: rest.risk === 'four-eyes' ? 'step-up' : rest.risk,
+    }),
     roles,
     command: NO_COMMAND,
     input: Input({ ...properties, ...required }),
@@ -218,6 +226,13 @@ const ownSettlement: typeof showSettlement = {
   run: async (caller, input) => withoutPeople(await showSettlement.run(caller, input)),
 };
 
+/** Who decides about a proposal, the operation says: here as at the operator. */
+const APPROVALS = approvalsOf(() => PORTAL_OPERATIONS).map((each) => ({
+  ...each,
+  command: NO_COMMAND,
+  roles: ORDER,
+}));
+
 /** Every operation of /portal/v1, in the order of its documentation. */
 export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...tableOf(showOwn),
@@ -230,7 +245,9 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(ORDER, null, batches.generate),
   ...bound(MONEY, null, batches.list),
   ...bound(MONEY, ofBatch, batches.show, ownExports),
-  ...bound(ORDER, ofBatch, batches.cancel, download),
+  ...bound(ORDER, ofBatch, batches.cancel, download, releases.release),
+  ...bound(TEAM, null, releases.setApproval),
+  ...APPROVALS,
   ...bound(MONEY, null, ownSettlements),
   ...bound(MONEY, ofSettlement, ownSettlement, settlementDocument, settlementProof),
   ...bound(FINANCE, ofSettlement, disputes.dispute),

@@ -96,6 +96,8 @@ export type Approval = Static<typeof ApprovalSchema>;
 /** An approval, with what decides who may approve it. */
 export type Proposal = Approval & {
   readonly mode: Settings['approvalMode'];
+  /** The merchant whose people agree on it; null: the operator's people. */
+  readonly merchantId: number | null;
   readonly maker: Principal;
   readonly makerId: number | null;
   readonly tokenId: number | null;
@@ -111,20 +113,30 @@ expires_at as "expiresAt",
 case when mode = 'two-people' and maker_id is null then 2 else 1 end as approvers,
 first_checker as "firstChecker", checker, is_alone as alone, is_break_glass as "breakGlass", comment,
 decided_at as "decidedAt", output::json,
-mode, maker_id as "makerId", token_id as "tokenId",
+mode, merchant_id as "merchantId", maker_id as "makerId", token_id as "tokenId",
 first_checker_id as "firstCheckerId"`;
 
+/** Selects an approval among those of the caller's merchant, or of the operator. */
+const matching = (id: number, { merchantId }: Principal) =>
+  sql`id = ${id} and merchant_id is not distinct from ${merchantId}::integer`;
+
 /** Returns an approval. @throws Problem if there is no such approval */
-export function requireApproval(db: Queries, id: number, now: Date): Promise<Proposal> {
-  return requireRow(db, sql`select ${columns(now)} from approvals where id = ${id}`, `approval ${id}`);
+export function requireApproval({ service, principal }: Caller, id: number): Promise<Proposal> {
+  const statement = sql`select ${columns(service.clock())} from approvals where ${matching(id, principal)}`;
+  return requireRow(service.db, statement, `approval ${id}`);
 }
 
 /**
  * Locks an approval that is pending, so that nobody else decides it until the transaction ends.
  * @throws Problem `not-found`; `conflict` if it was decided or has expired
  */
-export async function lockPending(tx: Queries, id: number, now: Date): Promise<Proposal> {
-  const statement = sql`select ${columns(now)} from approvals where id = ${id} for update`;
+export async function lockPending(
+  tx: Queries,
+  { service, principal }: Caller,
+  id: number,
+): Promise<Proposal> {
+  const statement = sql`
+select ${columns(service.clock())} from approvals where ${matching(id, principal)} for update`;
   const row = await requireRow<Proposal>(tx, statement, `approval ${id}`);
   if (row.state === 'EXPIRED') throw new Problem('conflict', 'this has expired: propose it again');
   if (row.state !== 'PENDING') throw new Problem('conflict', `this was ${row.state.toLowerCase()} already`);
@@ -163,14 +175,17 @@ export async function propose(
 ): Promise<Proposed> {
   const { service, principal, actor } = caller;
   const now = service.clock();
-  const { approvalMode: mode } = await readSettings(service.db);
+  const { merchantId } = principal;
+  // The people of a merchant never approve what they proposed themselves.
+  const mode = merchantId === null ? (await readSettings(service.db)).approvalMode : 'two-people';
   const notBefore = new Date(now.getTime() + (mode === 'delay' ? DELAY_MS : 0));
   const expiresAt = new Date(now.getTime() + OPEN_MS);
   return service.db.transaction(async (tx) => {
     const [row] = await tx.query<{ id: string }>(sql`
-insert into approvals (operation, input, statement, effect, maker_id, token_id, maker, reason, mode,
-  created_at, not_before, expires_at)
-values (${operation.name}, ${canonical(input)}, ${JSON.stringify(statement)}, ${effect && canonical(effect)},
+insert into approvals (merchant_id, operation, input, statement, effect, maker_id, token_id, maker, reason,
+  mode, created_at, not_before, expires_at)
+values (${merchantId}, ${operation.name}, ${canonical(input)}, ${JSON.stringify(statement)},
+  ${effect && canonical(effect)},
   ${principal.userId}, ${principal.kind === 'token' ? Number(principal.id) : null},
   ${JSON.stringify(principal)}, ${actor.reason}, ${mode}, ${now}, ${notBefore}, ${expiresAt})
 returning id::text`);

@@ -24,9 +24,9 @@ type Makers = { readonly makers: number[] };
 const known = (ids: readonly (number | null | undefined)[]) =>
   ids.filter((id): id is number => typeof id === 'number');
 
-/** Finds which users are people of their own. */
-const findPersons = (ids: readonly number[]) =>
-  sql`select u.id from unnest(${ids}::integer[]) u (id) where is_person(u.id)`;
+/** Finds which users are people of their own, at the operator or at a merchant. */
+const findPersons = (ids: readonly number[], merchantId: number | null = null) =>
+  sql`select u.id from unnest(${ids}::integer[]) u (id) where is_person(u.id, ${merchantId}::integer)`;
 
 /** Why a user may not approve: the account is not a person, or may be the maker's. */
 type Obstacle = 'not-confirmed' | 'own' | 'may-be-own';
@@ -41,14 +41,18 @@ type Standing = {
 /** Returns how a user stands to a proposal. */
 export async function standingTo(
   tx: Queries,
-  { id, makerId }: { readonly id: string; readonly makerId: number | null },
+  {
+    id,
+    makerId,
+    merchantId,
+  }: { readonly id: string; readonly makerId: number | null; readonly merchantId: number | null },
   userId: number,
 ): Promise<Standing> {
   const [{ makers } = { makers: [] }] = await tx.query<Makers>(
     sql`select people_behind(makers) as makers from approvals where id = ${id}`,
   );
   const isNobodys = makers.length === 0;
-  const isPerson = (await tx.query(findPersons([userId]))).length > 0;
+  const isPerson = (await tx.query(findPersons([userId], merchantId))).length > 0;
   if (!isPerson) return { obstacle: 'not-confirmed', isNobodys };
   if (!makers.includes(userId)) return { obstacle: undefined, isNobodys };
   return { obstacle: makerId === userId ? 'own' : 'may-be-own', isNobodys };

@@ -243,6 +243,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
       'webhook_attempts',
       'batch_exports',
       'batch_export_ends',
+      'batch_releases',
       'batch_sheets',
       'declines',
       'decline_counts',

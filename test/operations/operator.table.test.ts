@@ -113,13 +113,17 @@ describe('the table of operations', () => {
   });
 });
 
-test('the OpenAPI document of the portal has its own cookie, and nothing that another person approves', async () => {
+test('the OpenAPI document of the portal has its own cookie, and says what its own people approve', async () => {
   const { body: document } = await api.call('GET', '/docs/portal/openapi.json');
   assert.equal(document.components.securitySchemes.session.name, '__Host-scrip_portal');
   type Described = { operationId: string; 'x-risk': string; responses: object };
-  for (const methods of Object.values(document.paths as Record<string, Record<string, Described>>))
-    for (const { operationId, 'x-risk': risk, responses } of Object.values(methods))
-      assert.deepEqual([operationId, risk === 'four-eyes', '202' in responses], [operationId, false, false]);
+  const approved = Object.values(document.paths as Record<string, Record<string, Described>>)
+    .flatMap((methods) => Object.values(methods))
+    .filter(({ 'x-risk': risk, responses }) => risk === 'four-eyes' || '202' in responses);
+  assert.deepEqual(
+    approved.map(({ operationId }) => operationId),
+    ['batch.release', 'merchant.set-download-approval'],
+  );
 });
 
 describe('the reference page of the operator API', () => {

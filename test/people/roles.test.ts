@@ -38,6 +38,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   bank_own: ['INSERT', 'SELECT', 'UPDATE'],
   batch_export_ends: ['INSERT', 'SELECT'],
   batch_exports: ['INSERT', 'SELECT'],
+  batch_releases: ['INSERT', 'SELECT'],
   batch_sheets: ['INSERT', 'SELECT'],
   batches: ['INSERT', 'SELECT', 'UPDATE'],
   book_ages: ['SELECT'],
@@ -120,6 +121,7 @@ const VIEWS = ['book_rows', 'fee_movements'];
 /** The tables of which only some columns may be updated. */
 const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   bank_entries: ['matched_minor'],
+  batch_releases: ['used_at'],
   books: ['grace_minutes', 'zone'],
   daily_limits: ['amount_minor'],
   keyring_keys: ['dropped_at', 'retired_at', 'superseded_at'],

@@ -67,6 +67,14 @@ export const actions: Catalogue['actions'] = {
     'Gutscheine herunterladen',
     'Speichert die Codes und PINs. Jedes Herunterladen wird vermerkt, ein zweites braucht einen Grund.',
   ],
+  'batch.release': [
+    'Herunterladen beantragen',
+    'Eine andere Person des Händlers gibt es frei. Danach laden Sie die Gutscheine innerhalb von 24 Stunden einmal herunter.',
+  ],
+  'merchant.set-download-approval': [
+    'Zweite Person beim Herunterladen',
+    'Legt fest, ob eine andere Person des Händlers jedes Herunterladen von Codes freigibt. Zurücknehmen können es nur zwei.',
+  ],
   'redemption.correct': ['Berichtigen', 'Setzt den Betrag dieser Einlösung, einmal. 0 macht sie rückgängig.'],
   'redemption.refund': [
     'Rückerstatten',

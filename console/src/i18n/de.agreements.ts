@@ -6,6 +6,8 @@ export const agreements: Readonly<Record<string, string>> = {
   'merchant.create': 'Händler {merchant} mit einem Guthaben von {amount} anlegen',
   'api-key.create': 'API-Schlüssel für {merchant} anlegen, der dies darf: {scopes}',
   'api-key.rotate': 'API-Schlüssel {keyId} für {merchant}, der dies darf, ersetzen: {scopes}',
+  'batch.release': 'Codes der Bestellung {reference} herunterladen: {vouchers} Gutscheine',
+  'merchant.set-download-approval': 'Eine Person von {merchant} allein Codes herunterladen lassen',
   'float.top-up': 'Guthaben von {merchant} um {amount} aufladen: {before} → {after}',
   'float.refund': '{amount} vom Guthaben von {merchant} als zurückgezahlt buchen: {before} → {after}',
   'float.correct':

@@ -42,6 +42,7 @@ export const fields: Catalogue['fields'] = {
   cashedOut: 'Ausgezahlt',
   cashOutBelow: 'Barauszahlung an Kassen unter',
   outstandingMax: 'Höchstens offen',
+  downloadApproval: 'Herunterladen braucht eine zweite Person',
   checked: 'Geprüft',
   checker: 'Entschieden von',
   closedAt: 'Abgeschlossen',

@@ -1,6 +1,6 @@
 import { Button, Progress, Stack, Text } from '@mantine/core';
 import { Link, useNavigate } from '@tanstack/react-router';
-import type { Answer } from '../answers.ts';
+import type { Answer, PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
@@ -58,6 +58,9 @@ export function Thing() {
   const { thing, instead } = useThing<Batch>(`/batches/${transactionId}`, {
     refetchMs: ({ status }) => (status === 'PROCESSING' ? 1_000 : false),
   });
+  const { thing: merchant } = useThing<PortalAnswer<'merchant.show'>>('/merchant', {
+    enabled: offers('batch.release'),
+  });
   if (!thing) return instead;
   const given = { transactionId };
   const { status, quantity, produced, currency } = thing;
@@ -72,6 +75,7 @@ export function Thing() {
         note={<Copyable text={transactionId} />}
         acts={[
           isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
+          status === 'COMPLETED' && merchant?.downloadApproval && { name: 'batch.release', given },
           status === 'COMPLETED' && {
             name: 'batch.download',
             given: { ...given, ...(thing.exports === 0 && { again: undefined }) },

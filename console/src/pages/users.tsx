@@ -1,8 +1,10 @@
 import { Text } from '@mantine/core';
+import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { ListPage } from '../ui/page.tsx';
+import { useThing } from '../ui/thing.tsx';
 import { State } from '../ui/value.tsx';
 
 export function Screen() {
@@ -46,6 +48,16 @@ export function Screen() {
           />
         );
       }}
-    />
+    >
+      <Downloads />
+    </ListPage>
   );
+}
+
+/** In the portal: whether downloads of codes need a second person of the merchant. */
+function Downloads() {
+  const { offers } = useApp();
+  const name = 'merchant.set-download-approval';
+  const { thing } = useThing<PortalAnswer<'merchant.show'>>('/merchant', { enabled: offers(name) });
+  return thing && <Actions acts={[{ name, current: thing }]} />;
 }

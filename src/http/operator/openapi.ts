@@ -72,7 +72,7 @@ export function describeApi({ name, title, description, operations }: DescribedA
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of operations) {
     const path = PREFIXES[name] + operation.path.replace(/:(\w+)/g, '{$1}');
-    const described = describeOperation(operation, name === 'operator');
+    const described = describeOperation(operation, name === 'operator' || operation.approval?.people === 2);
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: described };
   }
   const nouns = [...new Set(operations.map((each) => nounOf(each.name)))];
