@@ -6,6 +6,7 @@ import { exportBatch, listExports } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
+import { asOperator } from '../support/harness.ts';
 import { Operator, vouchersOf } from '../support/operator.ts';
 
 const operator = Operator.ofTests();
@@ -56,17 +57,7 @@ describe('the record of exports', () => {
   test('is written before the first voucher is read, and shows that an export was aborted', async () => {
     const { service } = operator.testService;
     const { batch } = await make(await merchant('Cut off'), 'cut off', 4);
-    const ann = {
-      service,
-      actor: {
-        kind: 'command-line' as const,
-        id: null,
-        requestId: null,
-        name: 'Ann',
-        origin: 'here',
-        reason: null,
-      },
-    };
+    const ann = asOperator(service, 'Ann');
     const cut = exportBatch(ann, batch, 'csv', async (vouchers) => {
       const [begun] = await listExports(service.db, batch.id);
       assert.deepEqual([begun?.state, begun?.vouchers, begun?.endedAt], ['begun', 4, null]);

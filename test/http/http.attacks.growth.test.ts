@@ -5,7 +5,7 @@ import { readJson } from '../../src/json.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { checkInput } from '../../src/operations/validate.ts';
-import { assertLinear } from '../support/growth.ts';
+import { assertLinear, trying } from '../support/growth.ts';
 import { exchange } from '../support/http.bare.ts';
 import { operatorApi } from '../support/operator.api.ts';
 
@@ -82,17 +82,6 @@ const TEXTS: Readonly<Record<string, (length: number) => string>> = {
   'halves of characters': repeat('\\ud800', '{"a":"', '"}'),
   NUL: repeat('\\u0000', '{"a":"', '"}'),
 };
-
-/** Does what a test measures, however it is refused. */
-function trying(work: () => unknown): () => void {
-  return () => {
-    try {
-      work();
-    } catch (error) {
-      assert.ok(error instanceof Error);
-    }
-  };
-}
 
 test('the reader of JSON takes linear time for every text', async () => {
   for (const [name, text] of Object.entries(TEXTS))

@@ -11,6 +11,7 @@ import { OPERATIONS } from '../../src/operations/table.ts';
 import { PORTAL_ROLES, ROLES } from '../../src/principal.ts';
 import { PROBLEM_CODES } from '../../src/problem.ts';
 import { parametersOf } from '../../src/schema.ts';
+import { chance } from '../support/chance.ts';
 import { operatorApi } from '../support/operator.api.ts';
 import { readProgram } from '../support/program.ts';
 
@@ -172,15 +173,6 @@ const ODD: readonly unknown[] = [
   ...[[], [1], ['x'], [null], {}, { a: 1 }, ['10000000064', '10000000064']],
 ];
 
-/** A generator of reproducible random numbers. */
-function numbers(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
 const ROUNDS = 12;
 /** How many requests are sent at once. */
 const LANES = 4;
@@ -189,7 +181,7 @@ type Asked = { readonly operation: AnyOperation; readonly body: object; readonly
 
 /** Requests of each operation with its example, first as it is, then with odd values. */
 function requestsOf(operations: readonly AnyOperation[]): Asked[] {
-  const next = numbers(7);
+  const next = chance(7);
   const pick = <T>(list: readonly T[]) => list[Math.floor(next() * list.length)] as T;
   return operations.flatMap((operation) => {
     const fields = Object.keys(operation.input.properties);

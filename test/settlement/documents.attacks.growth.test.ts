@@ -1,9 +1,8 @@
-import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readCamt } from '../../src/bank/camt.ts';
 import { readBankCsv } from '../../src/bank/csv.ts';
 import { readAccounts } from '../../src/settlement/payout-file.ts';
-import { assertLinear } from '../support/growth.ts';
+import { assertLinear, trying } from '../support/growth.ts';
 
 /** Documents that people send: twice the document takes about twice the work, whatever it contains. */
 
@@ -107,17 +106,6 @@ const MAPPING = {
   encoding: 'utf-8',
 } as const;
 const EUR = { currency: 'EUR', decimals: 2, number: null };
-
-/** Does what a test measures, whether it is refused or not. */
-function trying(work: () => unknown): () => void {
-  return () => {
-    try {
-      work();
-    } catch (error) {
-      assert.ok(error instanceof Error);
-    }
-  };
-}
 
 async function assertReads(texts: Readonly<Record<string, Make>>, read: (bytes: Buffer) => unknown) {
   for (const [name, make] of Object.entries(texts))

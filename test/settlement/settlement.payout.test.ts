@@ -16,26 +16,16 @@ import { linesOf, ratesOf } from '../../src/settlement/show.ts';
 import { proveSound } from '../support/books.ts';
 import { assertDescribed } from '../support/described.ts';
 import { readSheet } from '../support/print.ts';
-import { close, dollars, openScene, settledDay, terms, tradedDay } from '../support/settlements.ts';
+import { close, dollars, draftedDay, openScene, terms, tradedDay } from '../support/settlements.ts';
 import { schemaCheck } from '../support/verifiers.ts';
 
 const IBAN = 'DE89370400440532013000';
-
-/** Closes a day with redemptions, and drafts the settlement of the shop. */
-async function draftedDay(scene: Awaited<ReturnType<typeof openScene>>) {
-  await settledDay(scene);
-  const merchantId = scene.shop.merchant.id;
-  const [draft] = await draftSettlements(scene.ledger.operator, { merchantId });
-  return draft ?? assert.fail('nothing was drafted');
-}
 
 test('approval fixes the number and the documents of a settlement, byte for byte', async (t) => {
   const scene = await openScene(t);
   const { ledger, shop } = scene;
   const { db } = ledger.started.service;
-  await settledDay(scene);
-  const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const draft = await draftedDay(scene);
   const { settlement, replayed } = await approve(ledger.operator, draft.id);
   assert.deepEqual(
     [settlement.state, settlement.number, replayed],
@@ -147,10 +137,8 @@ test('a payout is booked even if later reversals leave less on the settlement ac
 
 test('the statement cuts neither headings nor large amounts', async (t) => {
   const scene = await openScene(t);
-  const { ledger, shop } = scene;
-  await settledDay(scene);
-  const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const { ledger } = scene;
+  const draft = await draftedDay(scene);
   const { settlement } = await approve(ledger.operator, draft.id);
   const { number, approvedAt, contentHash } = settlement;
   assert.ok(number && approvedAt && contentHash);

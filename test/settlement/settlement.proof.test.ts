@@ -10,7 +10,6 @@ import { leafHash, rootOf } from '../../src/books/merkle.ts';
 import type { Operator } from '../../src/context.ts';
 import type { Caller } from '../../src/operation.ts';
 import { approve } from '../../src/settlement/approve.ts';
-import { draftSettlements } from '../../src/settlement/draft.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { settlementProof } from '../../src/settlement/proof.ts';
 import type { Settlement } from '../../src/settlement/settlements.ts';
@@ -18,7 +17,7 @@ import { MAPPING } from '../support/bank.ts';
 import { sell, spend } from '../support/books.ts';
 import { make, rowsOf } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
-import { close, openScene, settledDay } from '../support/settlements.ts';
+import { close, draftedDay, openScene } from '../support/settlements.ts';
 
 /** The proof of a settlement: from the rows of its merchant up to the entries of the bank. */
 
@@ -48,9 +47,7 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
     return { name, text: pieces.join('') };
   };
   await spend(issuer, card, 5, 'not the shop 1');
-  await settledDay(scene);
-  const [draft] = await draftSettlements(operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const draft = await draftedDay(scene);
   await assert.rejects(prove(draft.id), /is a draft/);
   const { settlement } = await approve(operator, draft.id);
   assert.equal(settlement.root, draft.root);

@@ -10,7 +10,7 @@ import { getSettlement } from '../../src/settlement/settlements.ts';
 import { linesOf, ratesOf, stepsOf } from '../../src/settlement/show.ts';
 import { sell, spend } from '../support/books.ts';
 import { readSheet } from '../support/print.ts';
-import { close, dollars, openScene, settledDay, terms } from '../support/settlements.ts';
+import { close, dollars, draftOf, openScene, settledDay, terms } from '../support/settlements.ts';
 
 test('a settlement leads from the redemptions to the payout, with the commission by its rates', async (t) => {
   const scene = await openScene(t);
@@ -32,8 +32,7 @@ test('a settlement leads from the redemptions to the payout, with the commission
   await spend({ ...shop, now }, card, 200, 'sale 3');
   await ledger.at('2026-03-03T00:20:00Z');
   await close(ledger);
-  const [draft] = await draftSettlements(operator, { merchantId });
-  assert.ok(draft);
+  const draft = await draftOf(scene);
   const steps = stepsOf(draft, await linesOf(db, draft));
   // 2.5 % of 60.00 and 20 % on it are given back; 1 % of 200.00 and 20 % on it are charged.
   assert.deepEqual(

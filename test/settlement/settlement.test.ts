@@ -18,7 +18,7 @@ import { getSettlement } from '../../src/settlement/settlements.ts';
 import { linesOf } from '../../src/settlement/show.ts';
 import { proveSound, sell, spend } from '../support/books.ts';
 import { COMMAND_LINE } from '../support/harness.ts';
-import { close, dollars, openScene, settledDay, terms } from '../support/settlements.ts';
+import { close, dollars, draftedDay, draftOf, openScene, settledDay, terms } from '../support/settlements.ts';
 
 test('a share is rounded half away from zero', () => {
   const cases = [
@@ -97,9 +97,7 @@ test('reversals of redemptions of earlier periods have a line of their own', asy
   const { operator } = ledger;
   const { db } = ledger.started.service;
   const merchantId = shop.merchant.id;
-  await settledDay(scene);
-  const [first] = await draftSettlements(operator, { merchantId });
-  assert.ok(first);
+  const first = await draftedDay(scene);
   await approve(operator, first.id);
   await ledger.at('2026-03-02T11:00:00Z');
   const asking = { ...shop, now: ledger.started.service.clock() };
@@ -121,8 +119,7 @@ test('reversals of redemptions of earlier periods have a line of their own', asy
     assert.deepEqual(await reversed('2026-03-01'), ['1', '40.10', '0', '0.00']);
     assert.deepEqual(await reversed('2026-03-02'), ['0', '0.00', '1', '40.10']);
   }
-  const [second] = await draftSettlements(operator, { merchantId });
-  assert.ok(second);
+  const second = await draftOf(scene);
   const lines = (await linesOf(db, second)).map((line) => [line.kind, line.rows, dollars(line.amount)]);
   assert.deepEqual(lines, [
     ['EARLIER_REVERSAL', 1, '-40.10'],
@@ -143,9 +140,7 @@ test('an amount that is approved but not yet paid is not part of the next payout
   const scene = await openScene(t);
   const { ledger, issuer, shop } = scene;
   const { operator } = ledger;
-  await settledDay(scene);
-  const [first] = await draftSettlements(operator, { merchantId: shop.merchant.id });
-  assert.ok(first);
+  const first = await draftedDay(scene);
   await approve(operator, first.id);
   await ledger.at('2026-03-02T12:00:00Z');
   const [voucher] = await sell(issuer, 1, 10);
@@ -153,8 +148,7 @@ test('an amount that is approved but not yet paid is not part of the next payout
   await spend(shop, voucher, 10);
   await ledger.at('2026-03-03T00:20:00Z');
   await close(ledger);
-  const [second] = await draftSettlements(operator, { merchantId: shop.merchant.id });
-  assert.ok(second);
+  const second = await draftOf(scene);
   assert.deepEqual(
     [dollars(second.carried), dollars(second.closing), dollars(second.outstanding), dollars(second.payable)],
     ['97.10', '106.80', '97.10', '9.70'],
@@ -210,11 +204,9 @@ test('a day that is not closed cannot be settled', async (t) => {
 
 test('a dispute is recorded and answered, and does not change the settlement', async (t) => {
   const scene = await openScene(t);
-  const { ledger, shop } = scene;
+  const { ledger } = scene;
   const { db } = ledger.started.service;
-  await settledDay(scene);
-  const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
-  assert.ok(draft);
+  const draft = await draftedDay(scene);
   const doubt = { settlementId: draft.id, line: 'DEFAULT', comment: 'One sale is missing' };
   await assert.rejects(dispute(ledger.operator, doubt), { code: '58' });
   const { settlement } = await approve(ledger.operator, draft.id);

@@ -20,6 +20,7 @@ import { draftAll } from '../../src/settlement/draft.ts';
 import { pay, returned } from '../../src/settlement/pay.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
+import { chance } from './chance.ts';
 import { fileOf } from './folder.ts';
 import { codesOf, csvOf } from './imports.ts';
 import { close, terms } from './settlements.ts';
@@ -33,14 +34,6 @@ const DAY_MS = 86_400_000;
 export const START = new Date('2026-03-26T06:00:00Z');
 export const ZONE = 'Europe/Rome';
 export const FIRST_ACCOUNT = 1_000;
-
-function chance(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
 
 export type World = {
   readonly t: TestContext;

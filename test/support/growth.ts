@@ -56,3 +56,14 @@ export async function assertLinear(
     );
   }
 }
+
+/** Does what a test measures, whether it is refused or not. */
+export function trying(work: () => unknown): () => void {
+  return () => {
+    try {
+      work();
+    } catch (error) {
+      assert.ok(error instanceof Error);
+    }
+  };
+}

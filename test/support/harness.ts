@@ -105,12 +105,12 @@ export const COMMAND_LINE: Principal = {
 };
 
 /** The operator of a service, at a command line that needs nobody else. */
-export function asOperator(service: Service): Caller {
+export function asOperator(service: Service, name = 'tester'): Caller {
   return {
     service,
     principal: { ...COMMAND_LINE, kind: 'break-glass' },
     isAgreed: true,
-    actor: { kind: 'command-line', id: null, requestId: null, name: 'tester', origin: 'tests', reason: null },
+    actor: { kind: 'command-line', id: null, requestId: null, name, origin: 'tests', reason: null },
   };
 }
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Context, Operator } from '../../src/context.ts';
 import { toText } from '../../src/money.ts';
+import { draftSettlements } from '../../src/settlement/draft.ts';
 import { DAY_ENDS } from '../../src/settlement/fees.ts';
+import type { Settlement } from '../../src/settlement/settlements.ts';
 import { makeTerms } from '../../src/settlement/terms.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from './books.ts';
 import type { Scope } from './scope.ts';
@@ -59,4 +61,16 @@ export async function tradedDay({ ledger, issuer, shop }: Scene): Promise<Sold> 
 export async function settledDay(scene: Scene): Promise<void> {
   await tradedDay(scene);
   assert.deepEqual(await close(scene.ledger), ['2026-03-01']);
+}
+
+/** Drafts the settlement of the shop. */
+export async function draftOf({ ledger, shop }: Scene): Promise<Settlement> {
+  const [draft] = await draftSettlements(ledger.operator, { merchantId: shop.merchant.id });
+  return draft ?? assert.fail('nothing was drafted');
+}
+
+/** Drafts the settlement of a day. */
+export async function draftedDay(scene: Scene): Promise<Settlement> {
+  await settledDay(scene);
+  return draftOf(scene);
 }

@@ -8,7 +8,7 @@ import { sql } from '../../src/db/sql.ts';
 import { lockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { enrolled } from '../support/browser.ts';
 import { folderOf } from '../support/folder.ts';
-import { testService } from '../support/harness.ts';
+import { asOperator, testService } from '../support/harness.ts';
 import { makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
 import { ofFile } from '../support/scope.ts';
 
@@ -20,17 +20,7 @@ before(async () => {
   context = await operator.enter(await operator.json`merchant create --name Kiosk --float 10000`);
 });
 
-const person = () => ({
-  service: operator.testService.service,
-  actor: {
-    kind: 'command-line' as const,
-    id: null,
-    requestId: null,
-    name: 'Ann',
-    origin: 'here',
-    reason: null,
-  },
-});
+const person = () => asOperator(operator.testService.service, 'Ann');
 
 const exporting = (serial: bigint, name: string, ...more: string[]) => [
   ...['voucher', 'export', String(serial), '--format', 'csv', '--out', join(folder, name)],
