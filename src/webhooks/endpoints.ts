@@ -214,6 +214,21 @@ export async function ownerIdOf(operator: Operator, merchantId: string | undefin
   return merchantId === undefined ? OPERATOR : (await requireMerchant(operator, merchantId, 'merchantId')).id;
 }
 
+type Wish = {
+  readonly merchantId?: string;
+  readonly url?: string;
+  readonly pull?: boolean;
+  readonly full?: boolean;
+};
+
+/** Refuses what no endpoint can be, also when it is proposed. */
+function checkWish({ merchantId, url, pull = false, full = false }: Wish): void {
+  if (pull === (url !== undefined)) throw invalid('url', 'required', 'or `pull` is required, and not both');
+  if (pull && full) throw invalid('full', 'pull', 'is for a URL: codes and PINs are sent, and not kept');
+  if (full && merchantId === undefined)
+    throw invalid('full', 'merchantId', 'is for a merchant: codes and PINs go to the one that ordered them');
+}
+
 const add = changing({
   name: 'webhook.add',
   title: 'New endpoint',
@@ -251,6 +266,7 @@ const add = changing({
   agreement: {
     sentence: 'Send the codes and PINs of {merchant} to {url}',
     async of(asked) {
+      checkWish(asked.input);
       const { merchantId, url, events } = asked.input;
       return { ...(await ofMerchant(asked, merchantId ?? OPERATOR, 'webhooks')), url, events };
     },
@@ -258,15 +274,9 @@ const add = changing({
   // The host name is resolved before the transaction begins.
   effect: 'outside',
   status: 201,
-  async run(caller, { merchantId, url = null, pull = false, events = null, full = false }) {
-    if (pull === (url !== null)) throw invalid('url', 'required', 'or `pull` is required, and not both');
-    if (pull && full) throw invalid('full', 'pull', 'is for a URL: codes and PINs are sent, and not kept');
-    if (full && merchantId === undefined)
-      throw invalid(
-        'full',
-        'merchantId',
-        'is for a merchant: codes and PINs go to the one that ordered them',
-      );
+  async run(caller, input) {
+    checkWish(input);
+    const { merchantId, url = null, events = null, full = false } = input;
     const owner = await ownerIdOf(caller, merchantId);
     const { allowPrivateWebhooks = false } = caller.service;
     const wanted = { merchantId: owner, url, events, full };

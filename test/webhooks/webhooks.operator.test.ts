@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { perform } from '../../src/operations/perform.ts';
 import { Problem } from '../../src/problem.ts';
 import { blockVoucher } from '../../src/vouchers/operate.ts';
 import { webhooks } from '../../src/webhooks/endpoints.ts';
@@ -7,7 +8,7 @@ import { listEvents } from '../../src/webhooks/pull.ts';
 import { openLedger, sell } from '../support/books.ts';
 import { assertDescribed } from '../support/described.ts';
 import { DIALECTS, update } from '../support/dialects.ts';
-import { asOperator } from '../support/harness.ts';
+import { asOperator, COMMAND_LINE } from '../support/harness.ts';
 import { close } from '../support/settlements.ts';
 import { Till } from '../support/till.ts';
 
@@ -48,12 +49,13 @@ test('the operator reads the events of all merchants, with the merchant of each'
   await till.reconciles();
 });
 
-test('an endpoint of the operator never gets codes', async (t) => {
-  const { testService } = await Till.open(t);
-  await assert.rejects(
-    webhooks.add.run(asOperator(testService.service), { url: 'https://example.com/', full: true }),
-    (error) => error instanceof Problem && error.code === 'invalid',
-  );
+test('an endpoint of the operator never gets codes, nor is one proposed', async (t) => {
+  const { service } = (await Till.open(t)).testService;
+  const input = { url: 'https://example.com/', full: true };
+  const isInvalid = (error: unknown) => error instanceof Problem && error.code === 'invalid';
+  await assert.rejects(webhooks.add.run(asOperator(service), input), isInvalid);
+  const principal = { ...COMMAND_LINE, kind: 'token', id: '1', steppedUp: true } as const;
+  await assert.rejects(perform(webhooks.add, { service, principal, input }), isInvalid);
 });
 
 test('the operator learns that a day was closed', async (t) => {
