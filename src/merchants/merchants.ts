@@ -12,12 +12,14 @@ import { invalid, notFound, requireRow } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
+  At,
   Line,
   MerchantId,
   Money,
   NullableTime,
   Numbered,
   Positional,
+  pastTime,
   Text,
   Time,
   Titled,
@@ -268,10 +270,16 @@ const showMerchant = reading({
   name: 'merchant.show',
   summary: 'Get a merchant and its floats',
   path: '/merchants/:id',
-  input: { id: MerchantId },
+  description: 'With a time, its floats are those of then, and all else is as it is now.',
+  input: { id: MerchantId, at: At },
   output: MerchantWithFloats,
   roles: SEE_VOUCHERS,
-  run: (caller, { id }) => show(caller, id),
+  async run(caller, { id, at: text }) {
+    const { db, clock } = caller.service;
+    const at = pastTime(text, clock());
+    const merchant = await show(caller, id);
+    return at ? { ...merchant, floats: await listFloatsAt(db, Number(merchant.id), at) } : merchant;
+  },
 });
 
 function suspension(verb: 'suspend' | 'resume') {
@@ -362,6 +370,16 @@ export type Float = { readonly currency: string; readonly balance: bigint };
 export async function listFloats(db: Queries, merchantId: number): Promise<Float[]> {
   return db.query(sql`
 select currency, balance_minor as balance from floats where merchant_id = ${merchantId} order by currency`);
+}
+
+/** The same at a time of the past. */
+function listFloatsAt(db: Queries, merchantId: number, at: Date): Promise<Float[]> {
+  return db.query(sql`
+select f.currency, coalesce(t.balance_minor, 0)::bigint as balance
+from floats f
+left join balances_at(${at}) t
+  on t.account_kind = 'FLOAT' and t.merchant_id = f.merchant_id and t.currency = f.currency
+where f.merchant_id = ${merchantId} order by f.currency`);
 }
 
 export const merchants = {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { floats } from '../../src/books/floats.ts';
 import { report } from '../../src/books/reports/reports.ts';
+import { merchants } from '../../src/merchants/merchants.ts';
 import type { Caller } from '../../src/operation.ts';
 import { show } from '../../src/vouchers/show.ts';
 import { type Ledger, openLedger, sell, spend } from '../support/books.ts';
@@ -36,6 +37,8 @@ async function at(time: string): Promise<(number | string | undefined)[]> {
   const past = `2026-03-01T${time}Z`;
   const voucher = await show.run(caller, { serialNumber, at: past });
   const [float] = (await floats.show.run(caller, { merchantId, at: past })).items;
+  const merchant = await merchants.show.run(caller, { id: merchantId, at: past });
+  assert.deepEqual(merchant.floats, [{ currency: float?.currency, balance: float?.balance }]);
   const interval = { from: '2026-03-01', to: '2026-03-02', section: 'total', at: past };
   const { tables, endsAt, state } = await report.run(caller, { report: 'R2', ...interval });
   assert.deepEqual([endsAt.toISOString(), state], [new Date(past).toISOString(), 'provisional']);
