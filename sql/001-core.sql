@@ -225,7 +225,7 @@ create table batches (
 );
 create index batches_in_process on batches (progressed_at) where status = 'PROCESSING';
 create index batches_to_sweep on batches (expires_at) where status = 'COMPLETED' and swept_at is null;
-create index batches_by_product on batches (product_id);
+create index batches_by_product on batches (product_id, id);
 create index batches_by_acceptance on batches (accepted_at);
 create index batches_to_void on batches (ended_at) where status = 'CANCELED' and voided_at is null;
 -- The batches whose vouchers were activated when they were generated. A merchant's list of transactions

@@ -9,14 +9,14 @@ import { limitOf, readSettings } from './settings.ts';
 /** The limits up to which one person moves money, or changes many vouchers. */
 
 export const MANY_VOUCHERS: Condition = {
-  text: 'it concerns a whole batch, or more vouchers than the limit',
+  text: 'it concerns a batch, a range of it, or more vouchers than the limit',
   applies: async ({ service }, { serialNumbers }) =>
     !Array.isArray(serialNumbers) || serialNumbers.length > (await readSettings(service.db)).approvalVouchers,
 };
 
 /** To block cards must not wait: they can be spent meanwhile. */
 export const UNBLOCKS_OR_EXTENDS_MANY: Condition = {
-  text: 'it unblocks or extends a whole batch, or more vouchers than the limit',
+  text: 'it unblocks or extends a batch, a range of it, or more vouchers than the limit',
   applies: (caller, input) => input['action'] !== 'block' && MANY_VOUCHERS.applies(caller, input),
 };
 

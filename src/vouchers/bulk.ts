@@ -3,7 +3,7 @@ import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Moved, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { plainArray, sql } from '../db/sql.ts';
+import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toEnd } from '../ledger/zone.ts';
 import { toSum } from '../money.ts';
@@ -35,8 +35,8 @@ import { type FoundVoucher, requireBatchId, stateAt } from './find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './operate.ts';
 
 /**
- * The same change of many vouchers: a list of serial numbers, or a whole batch. A preview shows the effect; a
- * job then performs it.
+ * The same change of many vouchers: a list of serial numbers, a range of a batch, or a whole batch. A preview
+ * shows the effect; a job then performs it.
  */
 
 const SERIALS_MAX = 10_000;
@@ -51,6 +51,8 @@ const BODY_MAX_BYTES = 256 * 1024;
 const NAMED = {
   serialNumbers: Type.Optional(SerialNumbers(SERIALS_MAX, 'The vouchers.')),
   batch: Type.Optional(TransactionId),
+  from: Type.Optional({ ...SerialNumber, description: 'The first of a range of vouchers of one batch.' }),
+  to: Type.Optional({ ...SerialNumber, description: 'The last voucher of the range.' }),
 };
 
 const what = { description: 'The operation on each voucher.', examples: ['block'] };
@@ -69,10 +71,11 @@ type BulkInput = Static<TObject<typeof CHANGE>>;
  */
 async function checkExpiry(
   caller: Caller,
-  { action, serialNumbers, batch, expiry }: BulkInput,
+  { action, serialNumbers, batch, from, to, expiry }: BulkInput,
 ): Promise<Date | null> {
-  if ((serialNumbers === undefined) === (batch === undefined))
-    throw invalid('serialNumbers', 'required', 'or batch is required, and not both');
+  if ([serialNumbers, batch, from].filter((each) => each !== undefined).length !== 1)
+    throw invalid('serialNumbers', 'required', 'or batch or from is required, and only one of them');
+  if ((from === undefined) !== (to === undefined)) throw invalid('to', 'required', 'is required with from');
   if ((action === 'extend') !== (expiry !== undefined))
     throw invalid('expiry', 'dependent', action === 'extend' ? 'is required to extend' : 'belongs to extend');
   return expiry === undefined ? null : toEnd(caller, expiry, 'expiry');
@@ -80,14 +83,24 @@ async function checkExpiry(
 
 type Selected = Pick<FoundVoucher, 'serialNumber' | 'state' | 'expiresAt' | 'activatedAt' | 'balance'>;
 
+/** Returns the condition of a selection. @throws Problem if the batch or the range does not exist */
+async function conditionOf(db: Queries, { serialNumbers, batch, from, to }: BulkInput): Promise<Sql> {
+  if (serialNumbers) return sql`v.serial_number = any (${plainArray(serialNumbers)}::bigint[])`;
+  if (batch) return sql`v.batch_id = ${await requireBatchId(db, batch)}`;
+  const ends = await db.query<{ batch: number; ends: number }>(sql`
+select batch_id as batch, count(*)::int as ends from vouchers
+where serial_number in (${from}::bigint, ${to}::bigint) group by batch_id`);
+  const [first, other] = ends;
+  // Between vouchers of two batches, there are vouchers of others.
+  if (!first || other || (from !== to && first.ends === 1))
+    throw invalid('to', 'range', 'must be a voucher of the same batch as from');
+  const range = sql`v.serial_number between symmetric ${from}::bigint and ${to}::bigint`;
+  return sql`v.batch_id = ${first.batch} and ${range}`;
+}
+
 /** Returns the selected vouchers. @throws Problem for a batch that is unknown or too large for a job */
-async function vouchersOf(
-  { service: { readDb, clock } }: Caller,
-  { serialNumbers, batch }: BulkInput,
-): Promise<Selected[]> {
-  const selected = serialNumbers
-    ? sql`v.serial_number = any (${plainArray(serialNumbers)}::bigint[])`
-    : sql`v.batch_id = ${await requireBatchId(readDb, batch as string)}`;
+async function vouchersOf({ service: { readDb, clock } }: Caller, input: BulkInput): Promise<Selected[]> {
+  const selected = await conditionOf(readDb, input);
   const vouchers = await readDb.query<Selected>(sql`
 select v.serial_number::text as "serialNumber", ${stateAt(clock())} as state, v.expires_at as "expiresAt",
   v.activated_at as "activatedAt", v.balance_minor as balance
@@ -95,7 +108,7 @@ from vouchers v join batches b on b.id = v.batch_id and b.status = 'COMPLETED'
 where ${selected} order by v.serial_number limit ${SERIALS_MAX + 1}`);
   if (vouchers.length <= SERIALS_MAX) return vouchers;
   const rule = `has more than ${SERIALS_MAX} vouchers: name them in parts, by serialNumbers`;
-  throw invalid('batch', 'maxItems', rule);
+  throw invalid(input.batch ? 'batch' : 'to', 'maxItems', rule);
 }
 
 async function serialsOf(caller: Caller, input: BulkInput): Promise<readonly string[]> {
@@ -166,7 +179,7 @@ export const bulk = changing({
   title: 'Change many',
   summary: 'Block, unblock or extend up to 10,000 vouchers, as a job',
   description:
-    'To unblock or extend a long list or a whole batch needs the approval of another person; to block them ' +
+    'To unblock or extend a long list, a range or a batch needs the approval of another person; to block them ' +
     'does not.',
   path: '/vouchers/bulk',
   bodyMaxBytes: BODY_MAX_BYTES,
@@ -191,7 +204,8 @@ export const bulkCancel = changing({
   name: 'voucher.bulk-cancel',
   title: 'Cancel many',
   summary: 'Cancel up to 10,000 vouchers for good, as a job; their balances go back to floats',
-  description: 'A long list, a whole batch, and a sum above the limit need the approval of another person.',
+  description:
+    'A long list, a range, a batch, and a sum above the limit need the approval of another person.',
   path: '/vouchers/bulk/cancel',
   bodyMaxBytes: BODY_MAX_BYTES,
   input: NAMED,
@@ -274,12 +288,12 @@ async function ofMany({ caller, made }: Asked<unknown>, input: BulkInput): Promi
 async function start(caller: Caller, operation: string, input: BulkInput) {
   const expiry = await checkExpiry(caller, input);
   const serials = await serialsOf(caller, input);
-  const { action, batch = null } = input;
+  const { action, batch = null, from = null, to = null } = input;
   return caller.service.db.transaction(async (tx) => {
     const moved = await movedBy(tx, action, serials);
     const wanted = { action, expiry: expiry?.toISOString() ?? null };
     const job = await createJob(tx, caller, operation, wanted, serials);
-    const after = { action, batch, expiry, vouchers: serials.length };
+    const after = { action, batch, from, to, expiry, vouchers: serials.length };
     await audit(tx, caller, { action: operation, subject: `job ${job.id}`, after, moved });
     return job;
   });

@@ -10,8 +10,9 @@ import { alone, type Caller, changing, reading, tableOf } from '../operation.ts'
 import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
-import { LookupReference, MerchantId, TransactionId, toId, Word } from '../schema.ts';
-import { VOUCHER_STATES, VoucherSchema, type VoucherState } from './show.ts';
+import { ProductCode } from '../products/products.ts';
+import { AMOUNT_MAX, LookupReference, MerchantId, TransactionId, toId, Word } from '../schema.ts';
+import { VOUCHER_STATES, VoucherSchema } from './show.ts';
 
 /** Finds vouchers for the operator: by code, by masked code, by their transactions, and by batch. */
 
@@ -94,32 +95,78 @@ where v.serial_number = any (${plainArray(serials)}::bigint[]) order by v.serial
   return rows.map((row) => toFound(keys, row));
 }
 
-/** The vouchers that are read for one page of a list with a state: a page may have fewer than its limit. */
+/** What one page of a list looks through at most: a page may have fewer vouchers than its limit. */
 const SCAN_MAX = 5_000;
+const BATCHES_MAX = 1_000;
 
-type Scanned = { scannedTo: string | null; scanned: bigint } & (Row | { serialNumber: null });
-type Filter = { readonly batchId: number | null; readonly state: VoucherState | null };
+type Filters = Static<TObject<typeof FILTERS>>;
+type Batch = { readonly id: number; readonly quantity: number };
+type Place = readonly [batchId: number, serialNumber: string];
+
+const SERIAL_MAX = '9223372036854775807';
+const START: Place = [2 ** 31 - 1, SERIAL_MAX];
 
 /**
- * Lists the next vouchers of a batch, or of all batches, after a serial number. It reads at most SCAN_MAX,
- * and returns those in the state, or in any. Each row contains the serial number of the last one that was
- * read.
+ * Lists batches that match, newest first, from the one with an id. Nearly all are completed, so that the
+ * index of the status would find all of them.
  */
-export function listVoucherRows({ batchId, state }: Filter, after: string, now: Date, limit: number): Sql {
+export function listBatchesOf({ merchantId, product }: Filters, batchId: number | null, from: number): Sql {
+  return sql`
+select id, quantity from batches
+where id <= ${from} and status not in ('PROCESSING', 'CANCELED')
+  ${batchId === null ? sql`` : sql`and id = ${batchId}`}
+  ${merchantId === undefined ? sql`` : sql`and merchant_id = ${toId(merchantId, 'merchantId')}`}
+  ${product === undefined ? sql`` : sql`and product_id = (select id from products where code = ${product})`}
+order by id desc limit ${BATCHES_MAX}`;
+}
+
+/** Returns the first batches that together have at most a number of vouchers, but at least one batch. */
+function firstOf(batches: readonly Batch[], most: number): readonly Batch[] {
+  let vouchers = 0;
+  const end = batches.findIndex(({ quantity }) => {
+    vouchers += quantity;
+    return vouchers > most;
+  });
+  return end === -1 ? batches : batches.slice(0, Math.max(1, end));
+}
+
+type Listed = Row & { readonly batchId: number };
+/** `scanned` is the number of vouchers that were read, and the other two the place of the last one. */
+type Scanned = { scanned: number; lastBatch: number; lastSerial: string } & (Listed | { serialNumber: null });
+
+/**
+ * Lists the vouchers of batches before a place, newest first. It reads at most a number of them, and returns
+ * those that match.
+ */
+export function listVoucherRows(
+  batchIds: readonly number[],
+  [batchId, serialNumber]: Place,
+  filters: Filters,
+  now: Date,
+  most: { readonly scanned: number; readonly listed: number },
+): Sql {
+  // The vouchers of one batch are read along the index. Those of several are few, and are sorted.
+  const ofBatches =
+    batchIds.length === 1 ? sql`r.batch_id = ${batchIds[0]}` : sql`r.batch_id = any (${batchIds}::int[])`;
+  const state = filters.state ?? null;
+  const balance = sql`v.balance_minor / 10::numeric ^ b.decimals`;
   return sql`
 with scanned as materialized (
-  select r.* from vouchers r where r.serial_number > ${after}::bigint
-    ${batchId === null ? sql`` : sql`and r.batch_id = ${batchId}`}
-  order by r.serial_number limit ${state === null ? limit : SCAN_MAX}
+  select r.* from vouchers r
+  where ${ofBatches} and (r.batch_id, r.serial_number) < (${batchId}, ${serialNumber}::bigint)
+  order by r.batch_id desc, r.serial_number desc limit ${most.scanned}
 ), seen as (
-  select max(serial_number)::text as last, count(*) as count from scanned
+  select batch_id, serial_number, (count(*) over ())::int as count
+  from scanned order by batch_id, serial_number limit 1
 )
-select f.*, s.last as "scannedTo", s.count as scanned
+select s.batch_id as "lastBatch", s.serial_number::text as "lastSerial", s.count as scanned, f.*
 from seen s
 left join lateral (
-  select ${columnsAt(now)} from scanned v ${OWNERS}
-  where ${state}::text is null or ${stateAt(now)} = ${state}
-  order by v.serial_number limit ${limit}
+  select v.batch_id as "batchId", ${columnsAt(now)} from scanned v ${OWNERS}
+  where (${state}::text is null or ${stateAt(now)} = ${state})
+    and ${balance} between coalesce(${filters.balanceMin}::numeric, 0)
+      and coalesce(${filters.balanceMax}::numeric, 'infinity')
+  order by v.batch_id desc, v.serial_number desc limit ${most.listed}
 ) f on true`;
 }
 
@@ -139,32 +186,59 @@ const LOOK_UPS_MAX = 30;
 
 const State = Type.Optional(Word(VOUCHER_STATES, { description: 'Only vouchers in this state.' }));
 
-const PAGED = { ...PAGE, batch: Type.Optional(TransactionId), state: State };
+const Balance = (title: string, description: string) =>
+  Type.Optional(Type.Number({ title, minimum: 0, maximum: AMOUNT_MAX, description, examples: [25] }));
 
-/** Returns a page of the vouchers of a batch, or of all batches, in the order of their serial numbers. */
+const FILTERS = {
+  merchantId: Type.Optional(MerchantId),
+  product: Type.Optional(ProductCode),
+  batch: Type.Optional(TransactionId),
+  state: State,
+  balanceMin: Balance('Balance from', 'Only vouchers with at least this balance.'),
+  balanceMax: Balance('Balance to', 'Only vouchers with at most this balance.'),
+};
+
+const PAGED = { ...PAGE, ...FILTERS };
+
+/** Returns a page of vouchers: those of the newest batch first, and in a batch the last ones. */
 async function page(
   { service: { readDb, keys, clock } }: Caller,
-  { batch, state, cursor, limit = 50 }: Static<TObject<typeof PAGED>>,
+  { cursor, limit = 50, ...filters }: Static<TObject<typeof PAGED>>,
 ) {
-  const [after = '0'] = readCursor(cursor);
+  const { batch, state, balanceMin, balanceMax } = filters;
+  const isSought = [state, balanceMin, balanceMax].some((each) => each !== undefined);
   const batchId = batch === undefined ? null : await requireBatchId(readDb, batch);
-  const filter = { batchId, state: state ?? null };
-  const rows = await readDb.query<Scanned>(listVoucherRows(filter, String(after), clock(), limit));
-  const items = rows.flatMap(({ scannedTo: _to, scanned: _scanned, ...row }) =>
-    row.serialNumber === null ? [] : toFound(keys, row),
-  );
-  const [{ scanned, scannedTo }] = rows as [Scanned];
-  const isEnd = Number(scanned) < (state === undefined ? limit : SCAN_MAX);
-  const next = items.length === limit ? items.at(-1)?.serialNumber : isEnd ? null : scannedTo;
-  return { items, nextCursor: next ? writeCursor([next]) : null };
+  let place = cursor === undefined ? START : (readCursor(cursor) as unknown as Place);
+  const batches = await readDb.query<Batch>(listBatchesOf(filters, batchId, place[0]));
+  const found: Listed[] = [];
+  let rest: readonly Batch[] = batches;
+  let left = isSought ? SCAN_MAX : limit;
+  while (rest.length > 0 && left > 0 && found.length < limit) {
+    const some = firstOf(rest, left);
+    const ids = some.map(({ id }) => id);
+    const most = { scanned: left, listed: limit - found.length };
+    const rows = await readDb.query<Scanned>(listVoucherRows(ids, place, filters, clock(), most));
+    found.push(...rows.filter((row) => row.serialNumber !== null));
+    const [seen] = rows;
+    if (seen?.scanned === left) place = [seen.lastBatch, seen.lastSerial];
+    else rest = rest.slice(some.length);
+    left -= seen?.scanned ?? 0;
+  }
+  const last = found.at(-1);
+  const oldest = batches.length === BATCHES_MAX ? batches.at(-1) : undefined;
+  let next: Place | undefined = oldest && [oldest.id, '0'];
+  if (rest.length > 0) next = place;
+  if (last && found.length === limit) next = [last.batchId, last.serialNumber];
+  const items = found.map(({ batchId: _, ...row }) => toFound(keys, row));
+  return { items, nextCursor: next ? writeCursor(next) : null };
 }
 
 const list = reading({
   name: 'voucher.list',
-  summary: 'List vouchers in the order of their serial numbers',
+  summary: 'List vouchers, those of the newest batch first',
   description:
-    'With a state, a page may contain fewer vouchers than its limit, or none, and still have a `nextCursor`: each page looks through a bounded ' +
-    'number of vouchers.',
+    'With a state or a balance, a page may contain fewer vouchers than its limit, or none, and still have a ' +
+    '`nextCursor`: each page looks through a bounded number of vouchers.',
   path: '/vouchers',
   input: PAGED,
   output: Page(FoundSchema),

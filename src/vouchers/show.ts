@@ -35,8 +35,6 @@ export const VOUCHER_STATES = [
   'REPLACED',
 ] as const;
 
-export type VoucherState = (typeof VOUCHER_STATES)[number];
-
 const TimelineEntry = Type.Object({
   at: Titled('Time', Time),
   kind: Word(['money', 'change', 'decline'] as const, {

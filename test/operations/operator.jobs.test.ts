@@ -132,6 +132,31 @@ describe('a bulk change', () => {
     assert.ok(ok);
   });
 
+  test('takes a range of one batch, from either end, and none over two batches', async () => {
+    const { context } = await authenticate(
+      api.testService.service,
+      (await api.testService.createMerchant()).authorization,
+    );
+    const [box, other] = [await makeVouchers(context, 'box', 5), await makeVouchers(context, 'other', 1)];
+    const [first = '', second = '', , fourth = ''] = box.map(({ serialNumber }) => String(serialNumber));
+    const preview = (from: string, to: string) =>
+      api.post('/vouchers/bulk/preview', { action: 'block', from, to });
+    assert.equal((await preview(second, fourth)).body.changes, 3);
+    assert.equal((await preview(fourth, second)).body.changes, 3);
+    assert.equal((await preview(first, first)).body.changes, 1);
+    for (const to of [String(other[0]?.serialNumber), '10000000001']) {
+      const { status, body } = await preview(first, to);
+      assert.deepEqual([status, body.errors[0].field], [400, 'to']);
+    }
+    const started = await api.post('/vouchers/bulk', { action: 'block', from: second, to: fourth });
+    assert.equal((await ended(started.body.id)).done, 3);
+    const states = await Promise.all(box.map(async (each) => api.get(`/vouchers/${each.serialNumber}`)));
+    assert.deepEqual(
+      states.map(({ body }) => body.state),
+      ['ACTIVE', 'BLOCKED', 'BLOCKED', 'BLOCKED', 'ACTIVE'],
+    );
+  });
+
   test('blocks more than a hundred vouchers at once, but unblocks them only after an approval', async () => {
     const serialNumbers = Array.from({ length: 101 }, (_, at) => String(10_000_000_064 + at));
     const start = (action: string) => api.post('/vouchers/bulk', { action, serialNumbers });
@@ -144,6 +169,8 @@ describe('a bulk change', () => {
     for (const [body, field] of [
       [{ action: 'block' }, 'serialNumbers'],
       [{ action: 'block', serialNumbers: ['x'] }, 'serialNumbers'],
+      [{ action: 'block', serialNumbers: ['10000000064'], from: '10000000064' }, 'serialNumbers'],
+      [{ action: 'block', from: '10000000064' }, 'to'],
       [{ action: 'extend', serialNumbers: ['10000000064'] }, 'expiry'],
       [{ action: 'extend', serialNumbers: ['10000000064'], expiry: '2030-02-30' }, 'expiry'],
       [{ action: 'destroy', serialNumbers: ['10000000064'] }, 'action'],

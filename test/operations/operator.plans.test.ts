@@ -39,6 +39,10 @@ const LEFT_OUT: Readonly<Record<string, RegExp>> = {
   'movements of the bank': /kind <> 'CASH_OUT'/, // cash that merchants paid out is not the bank's
   'open movements of the bank': /kind <> 'CASH_OUT'/,
   'transactions of a voucher': /bucket = 0/, // its rows are found by keys, and all in its bucket
+  // Few batches are in production or canceled.
+  'batches whose vouchers are listed': /status <> ALL/,
+  'batches of a merchant whose vouchers are listed': /status <> ALL/,
+  'batches of a product whose vouchers are listed': /status <> ALL/,
   'changes that broke the glass': /occurred_at >=/, // it is rare
   'changes since a time': /occurred_at >=/, // a hundred around the time
   'changes until a time': /occurred_at </,

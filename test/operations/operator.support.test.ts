@@ -21,6 +21,11 @@ before(async () => {
   vouchers = await makeVouchers(context, 'support-1', 10);
 });
 
+type ListAnswer = {
+  status: number;
+  body: { items: { serialNumber: string }[]; nextCursor: string | null };
+};
+
 /** The context of the merchant at the current time. */
 const now = (): Context => ({ ...context, now: api.testService.clock.now() });
 const first = () => vouchers[0] as Made;
@@ -82,12 +87,43 @@ describe('the operator API for support', () => {
       seen.push(...page.body.items.map((each: { serialNumber: string }) => each.serialNumber));
       cursor = page.body.nextCursor;
     }
-    assert.deepEqual(seen, vouchers.map(serialOf));
+    assert.deepEqual(seen, vouchers.map(serialOf).reverse());
     const blocked = await api.get(`/vouchers?batch=${body.batch}&state=BLOCKED`);
     assert.deepEqual(
       blocked.body.items.map((each: { serialNumber: string }) => each.serialNumber),
       [serialOf(vouchers[9] as Made)],
     );
+  });
+
+  test('lists vouchers of several batches, newest first, by merchant, product and balance', async () => {
+    const other = await api.testService.createMerchant();
+    const { context: till } = await authenticate(api.testService.service, other.authorization);
+    const made: Made[] = [];
+    for (const [index, count] of [2, 4, 1].entries())
+      made.push(...(await makeVouchers(till, `listed-${index}`, count)));
+    const { code, pin } = made[6] as Made;
+    await redeem({ ...till, now: api.testService.clock.now() }, { code, pin, amount: 12.5 });
+    const list = async (filters: string, limit = 50) => {
+      const path = `/vouchers?merchantId=${other.id}&limit=${limit}${filters}`;
+      const seen: string[][] = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const { status, body }: ListAnswer = await api.get(cursor ? `${path}&cursor=${cursor}` : path);
+        assert.equal(status, 200, JSON.stringify(body));
+        seen.push(body.items.map((each) => each.serialNumber));
+        cursor = body.nextCursor;
+      }
+      return seen;
+    };
+    const all = [...made.slice(6), ...made.slice(2, 6).reverse(), ...made.slice(0, 2).reverse()].map(
+      serialOf,
+    );
+    assert.deepEqual(await list(''), [all]);
+    assert.deepEqual(await list('', 3), [all.slice(0, 3), all.slice(3, 6), all.slice(6)]);
+    assert.deepEqual(await list('&product=DEFAULT&state=ACTIVE', 6), [all.slice(0, 6), all.slice(6)]);
+    assert.deepEqual(await list('&product=NONE'), [[]]);
+    assert.deepEqual(await list('&balanceMax=17.5'), [[all[0]]]);
+    assert.deepEqual(await list('&balanceMin=17.51'), [all.slice(1)]);
+    assert.deepEqual(await list('&balanceMin=17.5&balanceMax=29.99'), [[all[0]]]);
   });
 
   test('tells a movement of an operator once, with its author and what it adds', async () => {

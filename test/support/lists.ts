@@ -4,7 +4,7 @@ import type { Sql } from '../../src/db/sql.ts';
 import { listMerchants } from '../../src/merchants/merchants.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { writeCursor } from '../../src/page.ts';
-import { listByCodeRanges, listVoucherRows } from '../../src/vouchers/find.ts';
+import { listBatchesOf, listByCodeRanges, listVoucherRows } from '../../src/vouchers/find.ts';
 import { listDeliveries } from '../../src/webhooks/deliveries.ts';
 
 /** The statement of every list of the operator API, with each of its filters. */
@@ -13,6 +13,8 @@ const FIRST = '00000000-0000-7000-8000-000000000000';
 const LAST = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 const NOW = new Date('2026-01-31T12:00:00Z');
 const SINCE = NOW.toISOString();
+const PLACE = [9, '10000000064'] as const;
+const SOUGHT = { scanned: 5_000, listed: 50 };
 
 /**
  * A statement that a list reads: of the operation with a name, at a position of its list.
@@ -71,10 +73,12 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   batches: await statementOf('batch.list', {}, []),
   'batches of a merchant': await statementOf('batch.list', { merchantId: '1' }, [9]),
   'batches by status': await statementOf('batch.list', { status: 'PROCESSING' }, [9]),
-  vouchers: listVoucherRows({ batchId: null, state: null }, '0', NOW, 50),
-  'vouchers by state': listVoucherRows({ batchId: null, state: 'BLOCKED' }, '0', NOW, 50),
-  'vouchers of a batch': listVoucherRows({ batchId: 1, state: null }, '0', NOW, 50),
-  'vouchers of a batch by state': listVoucherRows({ batchId: 1, state: 'BLOCKED' }, '0', NOW, 50),
+  'batches whose vouchers are listed': listBatchesOf({}, null, 2 ** 31 - 1),
+  'batches of a merchant whose vouchers are listed': listBatchesOf({ merchantId: '1' }, null, 2 ** 31 - 1),
+  'batches of a product whose vouchers are listed': listBatchesOf({ product: 'DEFAULT' }, null, 2 ** 31 - 1),
+  vouchers: listVoucherRows([1], PLACE, {}, NOW, { scanned: 50, listed: 50 }),
+  'vouchers by state': listVoucherRows([1], PLACE, { state: 'BLOCKED' }, NOW, SOUGHT),
+  'vouchers of several batches': listVoucherRows([1, 2], PLACE, { balanceMin: 1 }, NOW, SOUGHT),
   'vouchers by code': listByCodeRanges([{ first: FIRST, last: FIRST }], NOW),
   'vouchers by masked code': listByCodeRanges(
     [{ first: '4829a0f1-0000-0000-0000-000000000000', last: '4829a0f1-ffff-ffff-ffff-ffffffffffff' }],

@@ -24,6 +24,8 @@ export const fields: Catalogue['fields'] = {
   attempts: 'Versuche',
   background: 'Hintergrund',
   balance: 'Guthaben',
+  balanceMax: 'Guthaben bis',
+  balanceMin: 'Guthaben ab',
   bank: 'Bank',
   bankReference: 'Bankreferenz',
   base: 'Grundlage',

@@ -302,6 +302,9 @@ export const de: Catalogue = {
     download: 'Codes und PINs laden Sie hier herunter, oder über die API mit der Referenz dieser Bestellung.',
   },
   bulk: {
+    by: 'Welche Gutscheine',
+    list: 'Eine Liste',
+    range: 'Ein Bereich einer Charge',
     notSerial: (text: string) =>
       `„${text}“ ist keine Seriennummer. Berichtigen Sie die Zeile, und sehen Sie noch einmal nach.`,
     preview: 'Vorschau',

@@ -289,6 +289,9 @@ export const en = {
     download: 'Download codes and PINs here, or by the API with the reference of this order.',
   },
   bulk: {
+    by: 'Which vouchers',
+    list: 'A list',
+    range: 'A range of one batch',
     notSerial: (text: string) => `“${text}” is not a serial number. Correct the line, and look again.`,
     preview: 'Preview',
     declined: 'Will be declined',

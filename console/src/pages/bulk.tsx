@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Stack } from '@mantine/core';
+import { Alert, Button, Group, SegmentedControl, Stack } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -23,6 +23,13 @@ type Preview = Answer<'voucher.bulk-preview'>;
 const SERIAL = /^[1-9]\d{0,14}$/;
 const PREVIEW = 'voucher.bulk-preview';
 
+/** The fields by which vouchers are named. */
+const NAMED_BY = {
+  batch: ['batch'],
+  list: ['serialNumbers'],
+  range: ['from', 'to'],
+} as const satisfies Record<string, readonly string[]>;
+
 /** Changes many vouchers: first a preview, row by row, then a job. */
 export function Screen() {
   const texts = useTexts();
@@ -34,9 +41,10 @@ export function Screen() {
     batch,
     serialNumbers: serialNumbers?.split(','),
   });
+  const [by, setBy] = useState<keyof typeof NAMED_BY>(batch ? 'batch' : 'list');
   const isAsked = ({ name }: Field) =>
     name === 'action' ||
-    name === (batch ? 'batch' : 'serialNumbers') ||
+    NAMED_BY[by].some((each) => each === name) ||
     (name === 'expiry' && values['action'] === 'extend');
   const isOffered = (option: string) => option !== 'cancel' || offers('voucher.bulk-cancel');
   const fields = operations?.get(PREVIEW)?.fields.filter(isAsked) ?? [];
@@ -46,6 +54,8 @@ export function Screen() {
       const given = {
         batch: undefined,
         serialNumbers: undefined,
+        from: undefined,
+        to: undefined,
         expiry: undefined,
         ...Object.fromEntries(asked),
       };
@@ -60,6 +70,17 @@ export function Screen() {
         <Panel padded>
           <form onSubmit={submits(mutate)}>
             <Stack maw={520}>
+              {by !== 'batch' && (
+                <SegmentedControl
+                  value={by}
+                  aria-label={texts.bulk.by}
+                  data={(['list', 'range'] as const).map((value) => ({ value, label: texts.bulk[value] }))}
+                  onChange={(chosen) => {
+                    setBy(chosen as 'list' | 'range');
+                    reset();
+                  }}
+                />
+              )}
               {fields.map((field) => (
                 <FieldInput
                   key={field.name}

@@ -5,7 +5,7 @@ import type { Field } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { decode } from './csv.ts';
 import { useFormat } from './format.ts';
-import { useMerchants, useProducts } from './names.ts';
+import { useChoices } from './names.ts';
 import { readNumber } from './number.ts';
 import { FaultText } from './parts.tsx';
 import { useWords } from './words.ts';
@@ -162,15 +162,4 @@ function Lines({ isList, value, onChange, description, ...shared }: TextProps) {
       }}
     />
   );
-}
-
-/** The choices for a field that names something. */
-function useChoices({ format }: Field) {
-  const { merchants } = useMerchants();
-  const products = useProducts();
-  if (format === 'merchant')
-    return merchants.map(({ id, name }) => ({ value: id, label: `${name} (${id})` }));
-  if (format === 'product')
-    return products.map(({ code, name }) => ({ value: code, label: `${name} (${code})` }));
-  return undefined;
 }

@@ -1,10 +1,12 @@
 import { Button, Group, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import type { Field, Operation } from '../described.ts';
-import { useTexts } from '../i18n/index.tsx';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
 import { type Filters, useChangeFilters, useFilters } from './address.ts';
-import { useMerchants } from './names.ts';
+import { useFormat } from './format.ts';
+import { useChoices } from './names.ts';
+import { readNumber } from './number.ts';
 import { useWords } from './words.ts';
 
 type BarProps = {
@@ -52,11 +54,14 @@ type InputProps = {
   apply(value: string): void;
 };
 
-function FilterInput({ field: { name, type, format, options }, value, apply }: InputProps) {
+function FilterInput({ field, value, apply }: InputProps) {
+  const { name, type, format, options } = field;
+  const isNumber = type === 'number';
   const { label, word } = useWords();
-  const { merchants } = useMerchants();
+  const { language } = useLanguage();
+  const { exactly } = useFormat();
   const { isSecret } = useTexts().search;
-  const [typed, setTyped] = useState(value);
+  const [typed, setTyped] = useState(isNumber && Number(value) ? exactly(value) : value);
   const [note, setNote] = useState<string>();
   // A code with its PIN must not stand in the address.
   const finish = () => {
@@ -64,14 +69,13 @@ function FilterInput({ field: { name, type, format, options }, value, apply }: I
     const isCode = guess(text)?.kind === 'code-with-pin';
     setNote(isCode ? isSecret : undefined);
     if (isCode) setTyped('');
-    else if (text !== value) apply(text);
+    else if (text !== value) apply(isNumber ? String(readNumber(text, language) ?? '') : text);
   };
   const title = label(name);
   const choices =
-    format === 'merchant'
-      ? merchants.map((each) => ({ value: each.id, label: each.name }))
-      : // One that is yes or no is only ever asked for.
-        (type === 'boolean' ? ['true'] : options).map((each) => ({ value: each, label: word(each, name) }));
+    useChoices(field) ??
+    // One that is yes or no is only ever asked for.
+    (type === 'boolean' ? ['true'] : options).map((each) => ({ value: each, label: word(each, name) }));
   if (choices.length > 0)
     return (
       <Select

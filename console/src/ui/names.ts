@@ -1,4 +1,5 @@
 import type { Listed } from '../answers.ts';
+import type { Field } from '../described.ts';
 import { useApp } from './app.tsx';
 import { useItems } from './items.ts';
 
@@ -13,12 +14,27 @@ function useOffered(list: string): boolean {
   return door === 'operator' && offers(list);
 }
 
-export function useMerchants() {
-  const merchants = useFirst<Listed<'merchant.list'>>('/merchants', useOffered('merchant.list'));
+export function useMerchants(enabled = true) {
+  const isOffered = useOffered('merchant.list');
+  const merchants = useFirst<Listed<'merchant.list'>>('/merchants', enabled && isOffered);
   return { merchants, nameOf: (id: string) => merchants.find((each) => each.id === id)?.name };
 }
 
-export const useProducts = () => useFirst<Listed<'product.list'>>('/products', useOffered('product.list'));
+export function useProducts(enabled = true) {
+  const isOffered = useOffered('product.list');
+  return useFirst<Listed<'product.list'>>('/products', enabled && isOffered);
+}
+
+/** The choices for a field that names something. */
+export function useChoices({ format }: Field) {
+  const { merchants } = useMerchants(format === 'merchant');
+  const products = useProducts(format === 'product');
+  if (format === 'merchant')
+    return merchants.map(({ id, name }) => ({ value: id, label: `${name} (${id})` }));
+  if (format === 'product')
+    return products.map(({ code, name }) => ({ value: code, label: `${name} (${code})` }));
+  return undefined;
+}
 
 export function useUsers() {
   const users = useFirst<Listed<'user.list'>>('/users', useApp().offers('user.list'));
