@@ -1,6 +1,14 @@
 /** The kinds of things that a search text could name. */
 export type Guess = {
-  readonly kind: 'code-with-pin' | 'code' | 'masked' | 'serial' | 'transaction' | 'settlement' | 'reference';
+  readonly kind:
+    | 'code-with-pin'
+    | 'code'
+    | 'masked'
+    | 'serial'
+    | 'settlement'
+    | 'token'
+    | 'transaction'
+    | 'reference';
   readonly text: string;
 };
 
@@ -16,6 +24,8 @@ export function guess(typed: string): Guess | undefined {
   // As people write it down: with stars, crosses or dots.
   if (/^\d{4}[*x….]+\d{4}$/i.test(digits))
     return { kind: 'masked', text: `${digits.slice(0, 4)}****${digits.slice(-4)}` };
+  // Of a token that somebody has found, only its first characters leave the page.
+  if (/^scrop_\w{4}/.test(text)) return { kind: 'token', text: text.slice(0, 10) };
   if (/^[1-9]\d{0,8}-\d{4}-\d{4,9}$/.test(text)) return { kind: 'settlement', text };
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text))
     return { kind: 'transaction', text: text.toLowerCase() };

@@ -87,9 +87,20 @@ const TOUCH_MS = 60_000;
 
 const TokenId = Id('token');
 
+/** Four random characters, of 43, tell tokens apart. */
+const SHOWN_LENGTH = PREFIX.length + 4;
+
+const Beginning = Type.String({
+  title: 'Begins with',
+  pattern: '^scrop_[0-9A-Za-z]{4}$',
+  description: 'The first ten characters.',
+  examples: ['scrop_7Qx2'],
+});
+
 const TokenSchema = Type.Object({
   id: TokenId,
   name: Text,
+  prefix: Beginning,
   roles: Type.Array(Word(ALL_ROLES)),
   merchantId: Nullable(MerchantId),
   networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
@@ -360,11 +371,11 @@ export const createToken = changing({
     };
     return db.transaction(async (tx) => {
       const [row] = await tx.query<{ id: number }>(sql`
-insert into operator_tokens (name, token_hash, roles, merchant_id, networks, step_up, created_by, user_id,
-  made_by, shown_to, expires_at, created_at)
-values (${terms.name}, ${hashSecret(token)}, ${terms.roles}, ${merchantId}, ${terms.networks},
-  ${terms.stepUp}, ${caller.principal.name}, ${user?.id ?? null}, ${caller.principal.userId},
-  ${caller.checkerId ?? null}, ${expiresAt}, ${clock()})
+insert into operator_tokens (name, token_hash, prefix, roles, merchant_id, networks, step_up, created_by,
+  user_id, made_by, shown_to, expires_at, created_at)
+values (${terms.name}, ${hashSecret(token)}, ${token.slice(0, SHOWN_LENGTH)}, ${terms.roles}, ${merchantId},
+  ${terms.networks}, ${terms.stepUp}, ${caller.principal.name}, ${user?.id ?? null},
+  ${caller.principal.userId}, ${caller.checkerId ?? null}, ${expiresAt}, ${clock()})
 returning id`);
       const id = String(row?.id);
       await audit(tx, caller, { action: 'token.create', subject: `token ${id}`, after: terms });
@@ -378,12 +389,25 @@ const list = listing({
   summary: 'List tokens, newest first',
   path: '/tokens',
   item: TokenSchema,
-  columns: ['id', 'name', 'roles', 'for', 'merchantId', 'expiresAt', 'lastUsedAt', 'suspended', 'revokedAt'],
+  filters: { prefix: Type.Optional(Beginning) },
+  columns: [
+    'id',
+    'name',
+    'prefix',
+    'roles',
+    'for',
+    'merchantId',
+    'expiresAt',
+    'lastUsedAt',
+    'suspended',
+    'revokedAt',
+  ],
   roles: SEE_TOKENS,
-  rows: ({ service }, _filters, [before = null], count) =>
+  rows: ({ service }, { prefix = null }, [before = null], count) =>
     readTokens(
       service.readDb,
-      sql`${TOKEN} where ${before}::integer is null or t.id < ${before} order by t.id desc limit ${count}`,
+      sql`${TOKEN} where (${before}::integer is null or t.id < ${before})
+  and (${prefix}::text is null or t.prefix = ${prefix}) order by t.id desc limit ${count}`,
     ),
 });
 

@@ -77,8 +77,9 @@ test('a person counts with all of their tokens, and a subject counts whoever mov
   const token = newToken(listening.service);
   const now = listening.clock.now();
   await listening.service.db.query(sql`
-insert into operator_tokens (name, token_hash, roles, step_up, created_by, user_id, expires_at, created_at)
-values ('export', ${hashSecret(token)}, '{finance}', true, 'fiona', ${financier.id},
+insert into operator_tokens (name, token_hash, prefix, roles, step_up, created_by, user_id, expires_at,
+  created_at)
+values ('export', ${hashSecret(token)}, 'scrop_test', '{finance}', true, 'fiona', ${financier.id},
   ${now}::timestamptz + interval '1 hour', ${now})`);
   const asToken = { authorization: `Bearer ${token}`, cookie: undefined };
   assert.equal((await topUp(fiona, 'CHF', 6_000, {}, asToken)).status, 200);

@@ -171,6 +171,12 @@ describe('a token', () => {
     assert.match(made.body.token, /^scrop_[0-9A-Za-z]{49}$/);
     const again = await make();
     assert.deepEqual([again.body.id, again.body.token], [made.body.id, null]);
+    const { body: listed } = await api.get(`/tokens?prefix=${made.body.token.slice(0, 10)}`);
+    assert.deepEqual(
+      listed.items.map((each: { id: string }) => each.id),
+      [made.body.id],
+    );
+    assert.ok(!JSON.stringify(listed).includes(made.body.token.slice(0, 11)));
     const as = { authorization: `Bearer ${made.body.token}` };
     assert.equal((await api.get('/merchants', as)).status, 200);
     assert.equal((await api.get('/tokens', as)).status, 403);

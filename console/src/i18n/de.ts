@@ -75,6 +75,7 @@ export const de: Catalogue = {
       serial: 'Gutschein',
       transaction: 'Transaktion oder Charge',
       settlement: 'Abrechnung',
+      token: 'Token',
       reference: 'Referenz',
     },
     isSecret:

@@ -9,6 +9,7 @@ export const words: Catalogue['words'] = {
   BLOCKED: 'Gesperrt',
   EXPIRED: 'Abgelaufen',
   CANCELED: 'Storniert',
+  REVOKED: 'Widerrufen',
   REPLACED: 'Ersetzt',
   PROCESSING: 'In Produktion',
   COMPLETED: 'Fertig',

@@ -72,6 +72,7 @@ export const en = {
       serial: 'Voucher',
       transaction: 'Transaction or batch',
       settlement: 'Settlement',
+      token: 'Token',
       reference: 'Reference',
     },
     isSecret:

@@ -4,7 +4,7 @@ import { ListPage } from '../ui/page.tsx';
 import { State } from '../ui/value.tsx';
 
 function stateOf({ revokedAt, expiresAt, suspended }: Readonly<Record<string, unknown>>): string {
-  if (revokedAt) return 'CANCELED';
+  if (revokedAt) return 'REVOKED';
   if (Date.parse(String(expiresAt)) < Date.now()) return 'EXPIRED';
   return suspended ? 'suspended' : 'active';
 }
@@ -17,7 +17,7 @@ export function Screen() {
       note={texts.tokens.lead}
       create="token.create"
       of="token.list"
-      columns={['name', 'roles', 'state', 'for', 'createdBy', 'expiresAt', 'lastUsedAt']}
+      columns={['name', 'prefix', 'roles', 'state', 'for', 'createdBy', 'expiresAt', 'lastUsedAt']}
       narrow={['name', 'roles', 'state', 'for']}
       cell={(name, item) => (name === 'state' ? <State name={stateOf(item)} /> : undefined)}
       actions={(item) =>

@@ -63,12 +63,14 @@ function FilterInput({ field, value, apply }: InputProps) {
   const { isSecret } = useTexts().search;
   const [typed, setTyped] = useState(isNumber && Number(value) ? exactly(value) : value);
   const [note, setNote] = useState<string>();
-  // A code with its PIN must not stand in the address.
+  // A code with its PIN must not stand in the address, nor a token.
   const finish = () => {
     const text = typed.trim();
-    const isCode = guess(text)?.kind === 'code-with-pin';
+    const found = guess(text);
+    const isCode = found?.kind === 'code-with-pin';
     setNote(isCode ? isSecret : undefined);
     if (isCode) setTyped('');
+    else if (found?.kind === 'token') apply(found.text);
     else if (text !== value) apply(isNumber ? String(readNumber(text, language) ?? '') : text);
   };
   const title = label(name);

@@ -52,9 +52,10 @@ export function SearchBox({ groups }: { groups: Places }) {
     }
     const isCode = found.kind === 'code';
     searched.code = isCode ? found.text : undefined;
+    const sought = found.kind === 'token' ? { prefix: found.text } : { text: isCode ? '' : found.text };
     void navigate({
-      to: '/search',
-      search: { text: isCode ? '' : found.text } as never,
+      to: found.kind === 'token' ? '/tokens' : '/search',
+      search: sought as never,
       state: { turn: crypto.randomUUID() } as never,
     });
     leave();
