@@ -4,6 +4,7 @@ import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
+import type { Surroundings } from './monitor/doctor.ts';
 import type { Metrics } from './monitor/metrics.ts';
 import { Readiness } from './monitor/readiness.ts';
 import type { Tracing } from './monitor/tracing.ts';
@@ -32,8 +33,8 @@ type Resources = {
   readonly metrics?: Metrics | undefined;
   /** Whether the settings turn metrics on for the service, of which this process may be a command. */
   readonly hasMetrics?: boolean;
-  /** The data folder of the embedded database; undefined if the database is external. */
-  readonly dataDir?: string | undefined;
+  /** Returns what the process stands on, for the checks of an installation. */
+  readonly surroundings: () => Promise<Surroundings>;
   /** The traces of the process; undefined if they are off. */
   readonly tracing?: Tracing | undefined;
   /** Emits `added` for background work that this process has added, so that it begins at once. */

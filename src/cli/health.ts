@@ -1,11 +1,8 @@
 import type { Command } from 'commander';
-import { type Config, readConfig } from '../config.ts';
+import { readConfig } from '../config.ts';
 import { StartError } from '../db/errors.ts';
-import { CONNECTIONS_MAX } from '../db/pool.ts';
-import { keyFile, ownKeyFile } from '../keyring/file.ts';
-import { isExposed } from '../keyring/store.ts';
 import { reconcile } from '../ledger/reconcile.ts';
-import { examine, type Finding, type Surroundings } from '../monitor/doctor.ts';
+import { examine, type Finding } from '../monitor/doctor.ts';
 import { readStatus } from '../monitor/status.ts';
 import { withService } from './open.ts';
 import {
@@ -19,7 +16,7 @@ import {
   toJson,
   wrap,
 } from './output.ts';
-import { readVersion } from './usage.ts';
+import { surroundingsOf } from './surroundings.ts';
 
 export function registerStatus(program: Command): void {
   program
@@ -57,12 +54,6 @@ async function runStatus(options: { json?: boolean }): Promise<void> {
       );
   });
 }
-
-/**
- * Connections in addition to those for calls: for background work, for operators and people who sign in, and
- * one that keeps the embedded database running.
- */
-const CONNECTIONS_BESIDE = 12;
 
 export function registerDoctor(program: Command): void {
   program
@@ -107,21 +98,6 @@ function report(findings: readonly Finding[], json: boolean): void {
 }
 
 const LINE_MAX = 84;
-
-async function surroundingsOf(config: Config): Promise<Surroundings> {
-  return {
-    version: readVersion(),
-    dataDir: config.databaseUrl === undefined ? config.dataDir : undefined,
-    archiveDir: config.archiveDir,
-    keyRing: {
-      source: config.keys === undefined ? `the file ${keyFile(config).path}` : 'SCRIP_KEYS',
-      isFile: ownKeyFile(config) !== undefined,
-      isExposed: await isExposed(config),
-    },
-    connectionsMax: CONNECTIONS_MAX + CONNECTIONS_BESIDE,
-    network: config,
-  };
-}
 
 export function registerReconcile(program: Command): void {
   program

@@ -21,6 +21,7 @@ import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { explainOutcome, interrupted, unavailable, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';
+import { surroundingsOf } from './surroundings.ts';
 import { actor, readVersion } from './usage.ts';
 
 /**
@@ -135,7 +136,7 @@ export async function openService(
         allowPrivateWebhooks: config.webhookAllowPrivate,
         metrics,
         hasMetrics: config.metricsPort !== undefined,
-        dataDir: embedded && config.dataDir,
+        surroundings: () => surroundingsOf(config),
         tracing,
       });
       return { service, config, ownerUrl, clock, close };

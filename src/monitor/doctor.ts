@@ -17,7 +17,8 @@ import { listUndurable, readLastBackup } from './status.ts';
 /** Checks what a start and a night of unattended operation require: it reports problems with advice. */
 
 /** `ok`; `warning`: somebody should look at it; `failure`: it needs action. */
-type State = 'ok' | 'warning' | 'failure';
+export const STATES = ['ok', 'warning', 'failure'] as const;
+type State = (typeof STATES)[number];
 
 export type Finding = {
   readonly check: string;
@@ -314,6 +315,8 @@ from batches where status = 'CANCELED' and failure is not null and ended_at > no
     return ok(found);
   },
 };
+
+export const CHECK_NAMES: readonly string[] = [...Object.keys(LOCAL_CHECKS), ...Object.keys(CHECKS)];
 
 type LogSettings = {
   readonly log_bytes: number;

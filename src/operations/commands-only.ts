@@ -30,7 +30,6 @@ export const COMMANDS_ONLY = {
   bench: { why: 'It calls the service from outside, as a merchant.', approval: null },
   completion: { why: 'It prints a script for the shell of the machine.', approval: null },
   'db url': { why: 'It prints the password of the database.', approval: null },
-  doctor: { why: 'It examines the machine that it runs on.', approval: null },
   'import vouchers': {
     why: 'It reads codes and PINs in the clear. Over the network they come sealed alone.',
     approval: twoPeople({ why: 'It makes vouchers with money on them.' }),

@@ -36,7 +36,8 @@ const show = reading({
   input: {},
   output: Type.Object(STEPS),
   roles: GOVERN,
-  async run({ service: { readDb, clock, dataDir, hasMetrics } }) {
+  async run({ service: { readDb, clock, surroundings, hasMetrics } }) {
+    const { dataDir } = await surroundings();
     const [stored, [noted], made] = await Promise.all([
       readSteps(readDb, clock()),
       readDb.query(NOTED_BACKUP),

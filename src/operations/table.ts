@@ -34,6 +34,7 @@ import { DELIVERIES } from '../webhooks/deliveries.ts';
 import { WEBHOOKS } from '../webhooks/endpoints.ts';
 import { approvalsOf } from './approvals.ts';
 import { BACKGROUND } from './background.ts';
+import { INSTALLATION } from './installation.ts';
 import { REQUESTS } from './requests.ts';
 import { SETUP } from './setup.ts';
 
@@ -67,6 +68,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...SETTINGS,
   ...LIMITED_NETWORK,
   ...SETUP,
+  ...INSTALLATION,
   ...booksWith(DAY_ENDS),
   ...SETTLEMENT,
   ...BANK,

@@ -65,3 +65,15 @@ update webhook_endpoints set disabled_at = now(), disabled_reason = 'test' where
     403,
   );
 });
+
+test('the installation is checked as by the command, for those who see everything', async () => {
+  const { status, body } = await api.get('/installation/check');
+  assert.equal(status, 200, JSON.stringify(body));
+  const found = new Map<string, { state: string; advice: string | null }>(
+    body.findings.map((each: { check: string }) => [each.check, each]),
+  );
+  assert.equal(found.get('versions')?.state, 'ok');
+  assert.match(found.get('archive')?.advice ?? '', /archive_mode/);
+  const states = [...found.values()].map(({ state }) => state);
+  assert.equal(body.ok, !states.includes('failure'));
+});

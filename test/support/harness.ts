@@ -21,6 +21,7 @@ import type { Principal } from '../../src/principal.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../../src/products/products.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
+import { SURROUNDINGS } from './doctor.ts';
 import { asOwner } from './owner.ts';
 import type { Scope } from './scope.ts';
 import { PATIENCE_MS } from './until.ts';
@@ -235,6 +236,7 @@ export async function startTestService(
     keys: ring,
     log,
     clock: clock.now,
+    surroundings: async () => SURROUNDINGS,
     ...(isPatient && { readiness: new Readiness(log, PATIENCE_MS) }),
   });
 
@@ -258,7 +260,15 @@ export function serviceWithoutDatabase(): Service {
   const db = openDatabase('postgres://nobody@127.0.0.1:1/nothing');
   const keys = readKeyRing(newKeyRing(), 'the test');
   const clock = () => new Date();
-  return createService({ db, readDb: db, buckets: bucketsOf([0]), keys, log, clock });
+  return createService({
+    db,
+    readDb: db,
+    buckets: bucketsOf([0]),
+    keys,
+    log,
+    clock,
+    surroundings: async () => SURROUNDINGS,
+  });
 }
 
 /** The same service on other connections to its database. */

@@ -206,6 +206,7 @@ export const de: Catalogue = {
     networkPassed: 'Begrenztes Netz: der Behörde melden',
     running: 'Chargen in Produktion',
     webhooks: 'Gestörte Webhooks',
+    installation: 'Prüfungen der Installation mit Hinweis',
     approvals: 'Warten auf Freigabe',
     lastClose: 'Letzter abgeschlossener Tag',
     none: 'Keiner',
@@ -383,6 +384,7 @@ export const de: Catalogue = {
     lead: 'Für Programme. Ein Token kann vorschlagen, was eine Freigabe braucht, aber nie freigeben.',
   },
   system: {
+    installation: 'Installation',
     jobs: 'Aufträge',
     keyRing: 'Schlüsselbund',
     ok: 'Alles stimmt überein.',

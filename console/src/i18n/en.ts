@@ -196,6 +196,7 @@ export const en = {
     networkPassed: 'Limited network: notify the authority',
     running: 'Batches in production',
     webhooks: 'Failing webhooks',
+    installation: 'Checks of the installation to look at',
     approvals: 'Waiting for approval',
     lastClose: 'Last closed day',
     none: 'None',
@@ -366,6 +367,7 @@ export const en = {
   users: { unconfirmed: 'Not confirmed' },
   tokens: { lead: 'For programs. A token can propose what needs approval, and never approve.' },
   system: {
+    installation: 'Installation',
     jobs: 'Jobs',
     keyRing: 'Key ring',
     ok: 'Everything agrees.',

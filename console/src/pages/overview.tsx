@@ -8,6 +8,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
+import { INSTALLATION } from '../ui/installation.ts';
 import { useItems } from '../ui/items.ts';
 import { List } from '../ui/list.tsx';
 import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
@@ -120,6 +121,7 @@ function Attention() {
   const network = useItems('/settings/network', { enabled: offers('settings.network'), refetchMs: 60_000 });
   const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
   const { data: days } = useQuery({ ...DAYS, enabled: offers('books.days') });
+  const { data: checked } = useQuery({ ...INSTALLATION, enabled: offers('installation.check') });
   const near = network?.filter(({ state }) => state !== 'below') ?? [];
   const hasPassed = near.some(({ state }) => state === 'passed');
   const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
@@ -166,6 +168,12 @@ function Attention() {
           />
         )}
         <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />
+        <Line
+          to="/system"
+          label={texts.installation}
+          count={checked?.findings.filter(({ state }) => state !== 'ok').length}
+          isAlert
+        />
         {days && (
           <li className="line">
             <Link to="/books" className="quiet-link">

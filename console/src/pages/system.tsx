@@ -1,13 +1,15 @@
 import { Stack } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
-import { List } from '../ui/list.tsx';
+import { INSTALLATION } from '../ui/installation.ts';
+import { List, Rows } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
-import { Empty } from '../ui/parts.tsx';
+import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 
-/** Jobs, and the keys that seal codes and PINs. */
+/** How the installation is, jobs, and the keys that seal codes and PINs. */
 export function Screen() {
   const texts = useTexts();
   const { action } = useWords();
@@ -22,6 +24,7 @@ export function Screen() {
         of="ledger.reconcile"
       />
       <Stack gap="lg">
+        {offers('installation.check') && <Installation />}
         {offers('job.list') && (
           <List
             title={texts.system.jobs}
@@ -41,5 +44,33 @@ export function Screen() {
         )}
       </Stack>
     </>
+  );
+}
+
+/** What needs action comes first. */
+const URGENCY: readonly string[] = ['failure', 'warning', 'ok'];
+
+function Installation() {
+  const { installation: title } = useTexts().system;
+  const { kind } = useWords();
+  const { data, error, refetch } = useQuery(INSTALLATION);
+  const found = data?.findings.toSorted(
+    (one, other) => URGENCY.indexOf(one.state) - URGENCY.indexOf(other.state),
+  );
+  return (
+    <Panel title={title}>
+      {error && <Problem error={error} retry={refetch} />}
+      {!data && !error && <Busy />}
+      {found && (
+        <Rows
+          items={found}
+          columns={['check', 'state', 'found', 'advice']}
+          cell={(name, { [name]: value }) => {
+            if (name === 'check') return kind(String(value), name);
+            return name === 'state' ? undefined : <span lang="en">{value ? String(value) : '–'}</span>;
+          }}
+        />
+      )}
+    </Panel>
   );
 }

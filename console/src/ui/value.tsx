@@ -13,9 +13,9 @@ const TONES: Readonly<Record<string, string>> = {
     'active, answered, approved, changed, closed, complete, completed, delivered, in use, matched, ok, ' +
     'on sale, paid',
   busy: 'begun, invited, open, pending, processing, running, waiting',
-  warn: 'being replaced, closing, expired, partly matched, provisional, returned',
+  warn: 'being replaced, closing, expired, partly matched, provisional, returned, warning',
   bad:
-    'aborted, blocked, declined, differs, disabled, failed, failing, gap, gap incomplete, incomplete, ' +
+    'aborted, blocked, declined, differs, disabled, failed, failing, failure, gap, gap incomplete, incomplete, ' +
     'rejected, suspended, unexplained',
 };
 
