@@ -62,3 +62,29 @@ export function monthsOf(days: readonly Day[]): { month: string; from: string; t
   }
   return [...months.values()];
 }
+
+/** The periods that people close, by the number of their months and of those that they lie back. */
+const PERIODS = {
+  month: [1, 0],
+  lastMonth: [1, 1],
+  quarter: [3, 0],
+  lastQuarter: [3, 1],
+  year: [12, 0],
+  lastYear: [12, 1],
+} as const;
+
+/** The periods up to the newest closed day, or else the newest one, as far as the books cover them. */
+export function periodsOf(all: readonly Day[]) {
+  const closed = all.filter(({ state }) => state === 'closed');
+  const days = closed.length > 0 ? closed : all;
+  const newest = days.at(-1)?.day ?? '';
+  const month = Number(newest.slice(0, 4)) * 12 + Number(newest.slice(5, 7)) - 1;
+  const firstOf = (each: number) => `${Math.floor(each / 12)}-${String((each % 12) + 1).padStart(2, '0')}-01`;
+  return (Object.keys(PERIODS) as (keyof typeof PERIODS)[]).flatMap((name) => {
+    const [months, back] = PERIODS[name];
+    const first = month - (month % months) - back * months;
+    const within = days.filter(({ day }) => day >= firstOf(first) && day < firstOf(first + months));
+    const [from, to] = [within[0]?.day, within.at(-1)?.day];
+    return from && to ? [{ name, from, to: dayAfter(to) }] : [];
+  });
+}

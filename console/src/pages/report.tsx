@@ -5,7 +5,16 @@ import { type FormEvent, useState } from 'react';
 import { reports } from '../../generated/reports.ts';
 import { ApiProblem } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Cell, dayAfter, type Report, readDays, readReport, type Table } from '../reports.ts';
+import {
+  type Cell,
+  type Day,
+  dayAfter,
+  periodsOf,
+  type Report,
+  readDays,
+  readReport,
+  type Table,
+} from '../reports.ts';
 import { type Filters, useChangeFilters, useFilters, useParam } from '../ui/address.ts';
 import { saveCsv } from '../ui/csv.ts';
 import { type Item, Rows } from '../ui/list.tsx';
@@ -51,7 +60,9 @@ export function Thing() {
         <Same name="books.report" given={{ report, ...query }} />
       </Head>
       <Stack>
-        {days.data && <Interval key={JSON.stringify(query)} {...{ query, isOfMerchant, breakdown }} />}
+        {days.data && (
+          <Interval key={JSON.stringify(query)} days={days.data} {...{ query, isOfMerchant, breakdown }} />
+        )}
         {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
         {unnumbered && <Unnumbered accounts={unnumbered} />}
         {error && !unnumbered && <Problem error={error} />}
@@ -63,27 +74,31 @@ export function Thing() {
 }
 
 type Chosen = { from: string; to: string; merchantId: string | undefined; breakdown: string | undefined };
-type IntervalProps = { query: Chosen; isOfMerchant: boolean; breakdown: string | undefined };
+type IntervalProps = {
+  days: readonly Day[];
+  query: Chosen;
+  isOfMerchant: boolean;
+  breakdown: string | undefined;
+};
 
-/** The interval in the address, or the part of the newest day's month that the books cover. */
-function chosenOf(search: Filters, days: readonly { day: string; state: string }[]): Chosen {
-  const last = days.filter(({ state }) => state === 'closed').at(-1) ?? days.at(-1);
-  const month = last?.day.slice(0, 7) ?? '';
-  const first = days.find(({ day }) => day.startsWith(month));
+/** The interval in the address, or the newest month. */
+function chosenOf(search: Filters, days: readonly Day[]): Chosen {
+  const [month] = periodsOf(days);
   return {
-    from: search['from'] ?? first?.day ?? '',
-    to: search['to'] ?? (last ? dayAfter(last.day) : ''),
+    from: search['from'] ?? month?.from ?? '',
+    to: search['to'] ?? month?.to ?? '',
     merchantId: search['merchantId'],
     breakdown: search['breakdown'],
   };
 }
 
-function Interval({ query, isOfMerchant, breakdown }: IntervalProps) {
+function Interval({ days, query, isOfMerchant, breakdown }: IntervalProps) {
   const texts = useTexts().books;
   const { label } = useWords();
   const change = useChangeFilters();
   const { merchants } = useMerchants();
   const [typed, setTyped] = useState(query);
+  const periods = periodsOf(days);
   const show = (event: FormEvent) => {
     event.preventDefault();
     change(typed);
@@ -91,18 +106,25 @@ function Interval({ query, isOfMerchant, breakdown }: IntervalProps) {
   return (
     <form onSubmit={show}>
       <Group align="flex-end" gap={8}>
-        {(['from', 'to'] as const).map((name) => (
-          <TextInput
-            key={name}
-            type="date"
-            size="xs"
-            label={name === 'to' ? texts.toExclusive : label('from')}
-            required
-            withAsterisk={false}
-            value={typed[name]}
-            onChange={(event) => setTyped({ ...typed, [name]: event.currentTarget.value })}
-          />
-        ))}
+        <Select
+          size="xs"
+          w={150}
+          label={texts.period}
+          placeholder={texts.ownPeriod}
+          data={periods.map(({ name }) => ({ value: name, label: texts.periods[name] }))}
+          value={periods.find(({ from, to }) => from === typed.from && to === typed.to)?.name ?? null}
+          onChange={(chosen) => {
+            const { from, to } = periods.find(({ name }) => name === chosen) ?? typed;
+            change({ ...typed, from, to });
+          }}
+        />
+        <DayInput label={label('from')} day={typed.from} set={(from) => setTyped({ ...typed, from })} />
+        {/* People name the last day, and the API the day after it. */}
+        <DayInput
+          label={label('to')}
+          day={typed.to && dayAfter(typed.to, -1)}
+          set={(last) => setTyped({ ...typed, to: last && dayAfter(last) })}
+        />
         {isOfMerchant && (
           <Select
             size="xs"
@@ -131,6 +153,22 @@ function Interval({ query, isOfMerchant, breakdown }: IntervalProps) {
         <Button type="submit">{texts.show}</Button>
       </Group>
     </form>
+  );
+}
+
+type DayProps = { label: string; day: string; set(day: string): void };
+
+function DayInput({ label, day, set }: DayProps) {
+  return (
+    <TextInput
+      type="date"
+      size="xs"
+      label={label}
+      required
+      withAsterisk={false}
+      value={day}
+      onChange={(event) => set(event.currentTarget.value)}
+    />
   );
 }
 

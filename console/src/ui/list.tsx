@@ -144,7 +144,7 @@ export function List(props: ListProps) {
   const hasTools = !isBare && (fields.length > 0 || (items.length > 0 && !props.brief));
   const hasHead = props.title !== undefined || hasTools;
   return (
-    <section className="panel" aria-label={props.title ?? texts.table} ref={section}>
+    <section className="panel" aria-label={props.title} ref={section}>
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}
@@ -236,7 +236,8 @@ export function Rows({ items, columns: named, narrow, to, cell, actions, selecti
   });
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach it
-    <section className="table-scroll" aria-label={texts.table} tabIndex={0}>
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for inputs
+    <div className="table-scroll" role="group" aria-label={texts.table} tabIndex={0}>
       <table className="rows">
         <thead>
           <tr>
@@ -298,7 +299,7 @@ export function Rows({ items, columns: named, narrow, to, cell, actions, selecti
           })}
         </tbody>
       </table>
-    </section>
+    </div>
   );
 }
 

@@ -49,6 +49,8 @@ export const theme = createTheme({
     Textarea: INPUT,
     PasswordInput: INPUT,
     Modal: { defaultProps: { size: 480, padding: 'lg', radius: 10 } },
+    // Otherwise it would be a second banner of the page.
+    ModalHeader: { defaultProps: { role: 'presentation' } },
     // The focus goes to the first item of a menu at once.
     Menu: {
       defaultProps: {
