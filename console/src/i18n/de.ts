@@ -212,6 +212,35 @@ export const de: Catalogue = {
     none: 'Keiner',
     latest: 'Neueste Transaktionen',
   },
+  demo: {
+    title: 'Das ist eine Demo',
+    about:
+      'Fünf Händler haben 90 Tage lang Gutscheine verkauft und eingelöst, in drei Währungen. Probieren Sie alles ' +
+      'aus: Nichts ist echt, und nichts verlässt diesen Rechner. Die anderen Personen und ein Händler melden sich ' +
+      'mit den Links an, die npm start ausgegeben hat.',
+    steps: {
+      search: {
+        title: 'Einem Kunden helfen:',
+        text: 'Öffnen Sie eine gesperrte Karte, lesen Sie ihren Verlauf, und entsperren Sie sie.',
+      },
+      float: {
+        title: 'Für die Händler sorgen:',
+        text: 'Ein Guthaben ist fast aufgebraucht. Laden Sie es auf.',
+      },
+      owed: {
+        title: 'Sehen, was Sie schulden:',
+        text: 'Das Geld auf allen Gutscheinen, je Produkt und Monat der Ausgabe.',
+      },
+      pay: {
+        title: 'Einen Händler auszahlen:',
+        text: 'Eine andere Person muss das freigeben. Melden Sie sich in einem anderen Browserprofil als Demo finance an.',
+      },
+      days: {
+        title: 'Den Büchern vertrauen:',
+        text: 'Jede Nacht wird ein Tag endgültig abgeschlossen, und jeder kann das beweisen.',
+      },
+    },
+  },
   setup: {
     title: 'Erste Schritte',
     done: 'Erledigt',

@@ -202,6 +202,34 @@ export const en = {
     none: 'None',
     latest: 'Latest transactions',
   },
+  demo: {
+    title: 'This is a demo',
+    about:
+      'Five merchants have sold and redeemed vouchers for 90 days, in three currencies. Try everything: nothing is ' +
+      'real, and nothing leaves this machine. The other people, and a merchant, sign in by the links that npm start printed.',
+    steps: {
+      search: {
+        title: 'Help a customer:',
+        text: 'open a card that was blocked, read its history, and unblock it.',
+      },
+      float: {
+        title: 'Look after the merchants:',
+        text: 'the float of one of them is nearly used up. Top it up.',
+      },
+      owed: {
+        title: 'See what you owe:',
+        text: 'the money on all vouchers, for each product and month of issue.',
+      },
+      pay: {
+        title: 'Pay a merchant:',
+        text: 'another person has to approve it. Sign in as Demo finance in another profile of the browser.',
+      },
+      days: {
+        title: 'Trust the books:',
+        text: 'each night a day is closed for good, and anybody can prove it.',
+      },
+    },
+  },
   setup: {
     title: 'Get started',
     done: 'Done',

@@ -7,6 +7,7 @@ import { type Point, type Points, readMovements, readOwed } from '../charts/read
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
+import { DemoTour } from '../ui/demo.tsx';
 import { useFormat } from '../ui/format.ts';
 import { INSTALLATION } from '../ui/installation.ts';
 import { useItems } from '../ui/items.ts';
@@ -24,6 +25,7 @@ export function Screen() {
     <>
       <Head title={texts.nav.overview} />
       <Stack gap="lg">
+        <DemoTour />
         {offers('setup.show') && <SetupList />}
         {offers('books.report') && <Today />}
         <div className="two">

@@ -67,7 +67,9 @@ function Installation() {
           columns={['check', 'state', 'found', 'advice']}
           cell={(name, { [name]: value }) => {
             if (name === 'check') return kind(String(value), name);
-            return name === 'state' ? undefined : <span lang="en">{value ? String(value) : '–'}</span>;
+            return name === 'state' ? undefined : (
+              <span lang="en">{String(value ?? '–').replaceAll('`', '')}</span>
+            );
           }}
         />
       )}
