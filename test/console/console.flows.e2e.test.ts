@@ -63,8 +63,16 @@ test('the search begins an operation, and finds a reference without its merchant
   await search.fill('invite');
   await page.getByRole('option', { name: 'User: Invite' }).waitFor();
   await search.press('Enter');
-  await page.getByRole('dialog', { name: 'Invite' }).getByLabel('Email').waitFor();
+  const dialog = page.getByRole('dialog', { name: 'Invite' });
+  const email = dialog.getByLabel('Email');
+  await email.fill('eve@example.com');
+  // Escape asks before it throws away what was typed.
+  page.once('dialog', (question) => question.dismiss());
   await page.keyboard.press('Escape');
+  assert.equal(await email.inputValue(), 'eve@example.com');
+  page.once('dialog', (question) => question.accept());
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
   const { items } = (await stage.ask(stage.owner, '/transactions')) as { items: Record<string, string>[] };
   const sale = items.find(({ kind }) => kind === 'REDEMPTION') ?? assert.fail('nothing is redeemed');
   await search.fill(String(sale['reference']));

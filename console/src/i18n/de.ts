@@ -110,6 +110,7 @@ export const de: Catalogue = {
   },
   action: {
     cancel: 'Abbrechen',
+    throwAway: 'Das Formular schließen? Ihre Eingabe geht verloren.',
     reveal: 'Eingabe zeigen',
     done: 'erledigt',
     undo: 'Rückgängig',
@@ -140,6 +141,7 @@ export const de: Catalogue = {
     notFound: 'Diese Seite gibt es nicht.',
   },
   banner: {
+    label: 'Hinweise',
     away: 'Der Dienst antwortet nicht. Ihre Eingabe ist noch da. Diese Seite versucht es von selbst wieder.',
     onlyPerson:
       'Noch kann niemand sonst etwas freigeben. Darum tun Sie allein, wofür es später zwei Personen braucht; das ' +
@@ -224,8 +226,8 @@ export const de: Catalogue = {
         text: 'Öffnen Sie eine gesperrte Karte, lesen Sie ihren Verlauf, und entsperren Sie sie.',
       },
       float: {
-        title: 'Für die Händler sorgen:',
-        text: 'Ein Guthaben ist fast aufgebraucht. Laden Sie es auf.',
+        title: 'Sehen, wem es knapp wird:',
+        text: 'Das Guthaben eines Händlers ist fast aufgebraucht. Laden Sie es auf.',
       },
       owed: {
         title: 'Sehen, was Sie schulden:',

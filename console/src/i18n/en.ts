@@ -105,6 +105,7 @@ export const en = {
   },
   action: {
     cancel: 'Cancel',
+    throwAway: 'Close the form? What you typed is lost.',
     reveal: 'Show what is typed',
     done: 'done',
     undo: 'Undo',
@@ -133,6 +134,7 @@ export const en = {
     notFound: 'This page does not exist.',
   },
   banner: {
+    label: 'Notices',
     away: 'The service does not answer. What you typed is kept. This page tries again by itself.',
     onlyPerson:
       'Nobody else can approve anything yet, so you do alone what later needs two people. The audit marks it. ' +
@@ -213,8 +215,8 @@ export const en = {
         text: 'open a card that was blocked, read its history, and unblock it.',
       },
       float: {
-        title: 'Look after the merchants:',
-        text: 'the float of one of them is nearly used up. Top it up.',
+        title: 'See who runs short:',
+        text: 'the float of one merchant is nearly used up. Top it up.',
       },
       owed: {
         title: 'See what you owe:',

@@ -19,13 +19,16 @@ import { StepUp } from './step-up.tsx';
 import { useDone } from './undo.tsx';
 import { useWords } from './words.ts';
 
-type Props = { act: Act; operation: Operation; close(): void };
+/** What would be lost with a dialog. */
+export type Held = 'input' | 'secret' | undefined;
+
+type Props = { act: Act; operation: Operation; hold(held: Held): void; close(): void };
 type Answer = Readonly<Record<string, unknown>>;
 
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 
 /** The dialog of an operation: its fields, its effect and a reason, then its result. */
-export function ActionForm({ act, operation, close }: Props) {
+export function ActionForm({ act, operation, hold, close }: Props) {
   const { name, given = {}, initial = {}, isDanger, onDone } = act;
   // Of what is there now, only what the operation changes.
   const isInput = ([field]: [string, unknown]) => operation.fields.some((each) => each.name === field);
@@ -73,8 +76,11 @@ export function ActionForm({ act, operation, close }: Props) {
     const result = (done['output'] ?? done) as Answer;
     const approval = done['approval'] as Answer | undefined;
     const isProposed = approval !== undefined && approval['alone'] !== true;
-    if (isProposed || Object.entries(result).some(([field, value]) => shapeOf(field).isSecret && value))
+    const hasSecret = Object.entries(result).some(([field, value]) => shapeOf(field).isSecret && value);
+    if (isProposed || hasSecret) {
+      hold(hasSecret ? 'secret' : undefined);
       return setAnswer(result);
+    }
     const file = done['download'] as Download | undefined;
     if (file) save(file.name, file.content);
     const isFirst = name === 'approval.approve' && done['state'] === 'PENDING';
@@ -116,7 +122,10 @@ export function ActionForm({ act, operation, close }: Props) {
               field={field}
               value={values[field.name]}
               problem={problems.find((each) => each.field === field.name)}
-              onChange={(value) => setValues({ ...values, [field.name]: value })}
+              onChange={(value) => {
+                hold('input');
+                setValues({ ...values, [field.name]: value });
+              }}
             />
           ))}
           {meanwhile && (

@@ -16,7 +16,7 @@ export function Banners() {
   const { door, isAway, offers, session } = useApp();
   const isOperator = door === 'operator';
   return (
-    <>
+    <section aria-label={texts.label}>
       {isAway && (
         <div className="banner" role="status">
           {texts.away}
@@ -25,7 +25,7 @@ export function Banners() {
       {isOperator && session?.alone && <div className="banner">{texts.onlyPerson}</div>}
       {isOperator && offers('settings.show') && <Alone />}
       {isOperator && offers('audit.break-glass') && <BrokenGlass />}
-    </>
+    </section>
   );
 }
 
