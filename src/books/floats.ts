@@ -92,6 +92,9 @@ export function correctTopUp(
   });
 }
 
+/** One large order of a new merchant says nothing about its use. */
+const FORECAST_AFTER_DAYS = 7;
+
 const FloatSchema = Type.Object({
   merchantId: MerchantId,
   merchant: Text,
@@ -104,7 +107,8 @@ const FloatSchema = Type.Object({
   daysLeft: Nullable(
     Type.Integer({
       title: 'Lasts for',
-      description: 'The days that the float will last at that use; null without any use.',
+      description:
+        "The days that the float will last at that use; null without any use, and in a merchant's first week.",
     }),
   ),
   low: Nullable(
@@ -148,7 +152,8 @@ left join (
   return db.query(sql`
 select f.merchant_id::text as "merchantId", m.name as merchant, f.currency, ${balance} as balance,
   div(u.used, d.days)::bigint as "usePerDay",
-  case when u.used > 0 then div(${balance} * d.days, u.used)::float8 end as "daysLeft",
+  case when u.used > 0 and d.days > ${FORECAST_AFTER_DAYS}
+    then div(${balance} * d.days, u.used)::float8 end as "daysLeft",
   ${at === undefined ? sql`f.low` : sql`null::bigint`} as low
 from (
   select r.*, coalesce(r.low_minor, r.topped_up_minor / 10) as low from floats r

@@ -292,7 +292,7 @@ export const de: Catalogue = {
     curveNote: 'Jede Linie ist ein Ausgabemonat: Prozent eingelöst, nach Monaten.',
     floats: 'Reichweite der Guthaben',
     floatsNote: (most: string) =>
-      `Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage, von den ersten ${most} Guthaben nach Händlern. Ohne Verbrauch fehlt eines.`,
+      `Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage, von den ersten ${most} Guthaben nach Händlern. Ohne Verbrauch und in der ersten Woche eines Händlers fehlt eines.`,
     declines: 'Abgelehnte Anfragen nach Grund',
     declinesNote: 'Der letzten 30 Tage.',
     lasts: (days: number) => (days === 0 ? 'weniger als ein Tag' : `${days} ${days === 1 ? 'Tag' : 'Tage'}`),

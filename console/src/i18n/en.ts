@@ -278,7 +278,7 @@ export const en = {
     curveNote: 'Each line is one month of issue: percent redeemed, by months since.',
     floats: 'Days that floats last',
     floatsNote: (most: string) =>
-      `The shortest first, at the mean use of the last 28 days, of the first ${most} floats by merchant. Floats without any use are left out.`,
+      `The shortest first, at the mean use of the last 28 days, of the first ${most} floats by merchant. Left out: floats without any use, and those of a merchant's first week.`,
     declines: 'Declined requests by reason',
     declinesNote: 'Of the last 30 days.',
     lasts: (days: number) => (days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`),
