@@ -68,25 +68,25 @@ language sql stable set plan_cache_mode = force_custom_plan as $$
     union
     select e.serial_number from voucher_extensions e
     where e.bucket = p_bucket and e.extended_at >= p_from and e.extended_at < p_to
+  ), walked as materialized (
+    -- The bound is computed once for each voucher.
+    select v.serial_number, v.last_use_id, id_floor(v.activated_at, '-1 hour') as earliest
+    from moved m join vouchers v on v.bucket = p_bucket and v.serial_number = m.serial_number
   ), uses as (
-    select r.*
-    from moved m
-    join vouchers v on v.bucket = p_bucket and v.serial_number = m.serial_number
-    join journal r on r.bucket = p_bucket and r.id = v.last_use_id
+    select w.earliest, r.*
+    from walked w join journal r on r.bucket = p_bucket and r.id = w.last_use_id
     union all
-    select r.* from uses u cross join lateral (
+    select u.earliest, r.* from uses u cross join lateral (
       select * from journal j where j.bucket = p_bucket and j.id = u.previous_use_id limit 1
     ) r
   ), rows as (
-    select u.*, true as is_use
-    from uses u join vouchers v on v.bucket = p_bucket and v.serial_number = u.serial_number
-    where u.id >= id_floor(v.activated_at, '-1 hour')
+    select u.id, u.serial_number, u.debit_account, u.credit_account, u.amount_minor, u.occurred_at,
+      true as is_use
+    from uses u where u.id >= u.earliest
     union all
-    select j.*, false
-    from moved m
-    join vouchers v on v.bucket = p_bucket and v.serial_number = m.serial_number
-    join journal j on j.bucket = p_bucket and j.serial_number = v.serial_number
-      and j.id >= id_floor(v.activated_at, '-1 hour')
+    select j.id, j.serial_number, j.debit_account, j.credit_account, j.amount_minor, j.occurred_at, false
+    from walked w
+    join journal j on j.bucket = p_bucket and j.serial_number = w.serial_number and j.id >= w.earliest
     where j.kind <> 'REDEMPTION' or j.original_id is not null
   ), sums as (
     select d.serial_number, coalesce(sum(d.minor) filter (where d.booked_at < p_from), 0) as from_minor,
