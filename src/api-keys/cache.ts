@@ -226,10 +226,14 @@ async function ask(service: Service, cache: Cache): Promise<void> {
   const at = instant(service);
   const day = dayOf(clock());
   // Transactions that were running at the last read may have committed since. Their changes count as new.
-  const changes = await db.hot<Change>(CHANGED_KEYS, [cache.checked?.horizon ?? null, day, ENTRIES_MAX]);
-  if (changes.length >= ENTRIES_MAX || !cache.checked) cache.entries.clear();
+  const before = cache.checked?.horizon;
+  const changes = await db.hot<Change>(CHANGED_KEYS, [before ?? null, day, ENTRIES_MAX]);
+  const horizon = changes[0]?.horizon as string;
+  // A horizon that goes back is that of another server, which numbers its transactions from the beginning.
+  const isOtherServer = before !== undefined && BigInt(horizon) < BigInt(before);
+  if (changes.length >= ENTRIES_MAX || before === undefined || isOtherServer) cache.entries.clear();
   else for (const change of changes) if (change.keyId !== null) update(cache, change, day, at);
-  cache.checked = { at, horizon: changes[0]?.horizon as string };
+  cache.checked = { at, horizon };
 }
 
 function update(cache: Cache, row: Row, day: string, askedAt: Instant): void {

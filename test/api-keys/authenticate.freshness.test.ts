@@ -24,7 +24,13 @@ const refusal = (code: string) => (error: unknown) => (error as Refusal).code ==
 function startProcess() {
   const { service } = testService;
   const startedAt = Date.now();
-  const state = { aheadMs: 0, lookups: [] as string[], gate: Promise.resolve(), broken: false };
+  const state = {
+    aheadMs: 0,
+    lookups: [] as string[],
+    gate: Promise.resolve(),
+    broken: false,
+    transactionsAhead: 0n,
+  };
   const process = createService({
     ...service,
     clock: () => new Date(startedAt + state.aheadMs),
@@ -34,7 +40,11 @@ function startProcess() {
         state.lookups.push(String(values[0]));
         await state.gate;
         if (state.broken) throw Object.assign(new Error('no database'), { code: 'ECONNREFUSED' });
-        return service.db.hot<Row>(statement, values);
+        const rows = await service.db.hot<Row & { horizon?: string }>(statement, values);
+        return rows.map(({ horizon, ...row }) => ({
+          ...row,
+          ...(horizon !== undefined && { horizon: String(BigInt(horizon) + state.transactionsAhead) }),
+        })) as Row[];
       },
     },
   });
@@ -59,6 +69,17 @@ describe('the key cache of a process', () => {
     assert.equal(callers.length, 200);
     // One look-up for missed changes, and one for the key.
     assert.deepEqual(state.lookups, ['null', `{"${keyId}"}`]);
+  });
+
+  test('sees changes on another server, to which the tables were copied', async () => {
+    const { keyId, secret } = await testService.createMerchant();
+    const { process, state } = startProcess();
+    state.transactionsAhead = 1_000_000n;
+    await authenticate(process, basic(keyId, secret));
+    state.transactionsAhead = 0n;
+    await apiKeys.revoke.run(asOperator(testService.service), { keyId });
+    state.aheadMs += 1_500;
+    await assert.rejects(async () => authenticate(process, basic(keyId, secret)), refusal('01'));
   });
 
   test('is used during a refresh, unless the refresh takes too long', async () => {
