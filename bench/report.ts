@@ -9,6 +9,7 @@ import { cellsOf, median, TIMES, table, whole } from './figures.ts';
 import type { BatchesResult } from './generate.ts';
 import type { GrowthResult } from './growth.ts';
 import type { LatencyResult, ProcessesResult, StartResult } from './limits.ts';
+import { digestOf, MEASURED, markOf, UNKNOWN } from './measured.ts';
 import type { OperationsResult } from './operations.ts';
 import { tellCrowds, tellOverload } from './overload.report.ts';
 import type { OverloadResult } from './overload.ts';
@@ -55,6 +56,8 @@ type Past = {
   readonly machine: string;
   readonly commit: string;
   readonly others: number;
+  /** Of the measured files, by part of the report. Runs from before there were digests have none. */
+  readonly digests?: Readonly<Record<string, string>>;
 } & Report;
 
 /** Writes the report of a run: parts that it did not measure keep the figures of the last run that did. */
@@ -66,6 +69,7 @@ export async function writeReport(stage: Stage, report: Report): Promise<void> {
     machine: machine(String(rows[0]?.version)),
     commit,
     others: BUSY_WITH_OTHERS,
+    digests: Object.fromEntries(Object.entries(MEASURED).map(([part, paths]) => [part, digestOf(paths)])),
     ...report,
   };
   await mkdir(FOLDER, { recursive: true });
@@ -229,7 +233,8 @@ function sectionOf(key: keyof Report, latest: (key: keyof Report) => Past | unde
   const past = latest(key);
   if (!past) return [];
   const [heading, text] = (SECTIONS[key] as (result: unknown) => Section)(past[key]);
-  return [`### ${heading}\n\n${when(past)}\n\n${text}`];
+  const mark = markOf(MEASURED[key], past.digests?.[key] ?? UNKNOWN);
+  return [`### ${heading}\n\n${mark}\n\n${when(past)}\n\n${text}`];
 }
 
 async function drawOperations({ yardsticks, all }: OperationsResult): Promise<void> {
