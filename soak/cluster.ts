@@ -16,6 +16,8 @@ const FOLDERS = [18, 17, 16, 15].map((version) => `/usr/lib/postgresql/${version
 const ACCOUNT = 'postgres';
 const PASSWORD = 'soak';
 export const STANDBY_NAME = 'scrip_standby';
+/** A server without a standby waits for none. */
+const ALONE = "synchronous_standby_names = ''";
 
 const run = promisify(execFile);
 
@@ -76,14 +78,15 @@ export class Server {
   async follow(primary: Server): Promise<void> {
     const from = `host=127.0.0.1 port=${primary.port} user=${ACCOUNT} password=${PASSWORD} application_name=${STANDBY_NAME}`;
     await this.#do('pg_basebackup', '-D', this.data, '-d', from, '-R', '-X', 'stream', '-c', 'fast');
-    // After its promotion it has no standby to wait for.
-    await this.#configure(["synchronous_standby_names = ''"]);
+    // For the time after its promotion.
+    await this.#configure([ALONE]);
   }
 
   /** Copies a running server, whose log is archived from then on, into the folder of this one. */
   async copy(running: Server): Promise<void> {
     const from = `host=127.0.0.1 port=${running.port} user=${ACCOUNT} password=${PASSWORD}`;
     await this.#do('pg_basebackup', '-D', this.data, '-d', from, '-X', 'stream', '-c', 'fast');
+    await this.#configure([ALONE]);
   }
 
   /** Starts a copy, which replays the archived log up to a restore point. */

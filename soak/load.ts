@@ -93,9 +93,37 @@ export class Load {
     this.#running = Promise.all(Array.from({ length: TILLS }, () => this.#till(this.#random.fork())));
   }
 
+  /**
+   * Redeems in variant A by another client as well, one redemption after the other, until the load stops.
+   * @param redeem has to send each attempt by `attempt`
+   */
+  startClient(redeem: (one: Sent) => Promise<void>): void {
+    const random = this.#random.fork();
+    const till = async () => {
+      while (!this.#stopped) await redeem(this.#redeem(random.pick(this.#merchants), random, 'a'));
+    };
+    this.#running = Promise.all([this.#running, till()]);
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     await this.#running;
+  }
+
+  /** The number of requests without an answer, or with 503. */
+  get unanswered(): number {
+    return this.sent.reduce((sum, { answers }) => sum + answers.filter((each) => !each).length, 0);
+  }
+
+  /** The longest time in which a merchant had no success, in milliseconds. */
+  longestGapMs(): number {
+    const bySuccess = Map.groupBy(this.sent, ({ merchant }) => merchant);
+    const gaps = [...bySuccess.values()].map((sent) => {
+      const at = sent.flatMap(({ sendings }) => sendings.filter(({ id }) => id !== null).map(({ to }) => to));
+      at.sort((one, other) => one - other);
+      return at.reduce((longest, each, index) => Math.max(longest, each - (at[index - 1] ?? each)), 0);
+    });
+    return Math.max(...gaps);
   }
 
   async #till(random: Random): Promise<void> {
@@ -157,13 +185,13 @@ export class Load {
     });
   }
 
-  #redeem(merchant: Merchant, random: Random): Sent {
+  #redeem(merchant: Merchant, random: Random, variant = random.pick(['a', 'b'])): Sent {
     const voucher = random.pick(this.#stock.get(merchant) ?? []);
     const minor = 1 + random.below(300);
     const { code, pin } = voucher;
     const common = { merchant, operation: 'redeem', minor, voucher } as const;
     const amount = minor / 100;
-    return random.below(2) === 0
+    return variant === 'a'
       ? this.#write({ ...common, path: `${A}/redeem`, body: { code, pin, amount } })
       : this.#write({ ...common, path: `${B}/redeem`, body: { voucherCode: code + pin, amount } });
   }
@@ -219,9 +247,24 @@ export class Load {
   readonly #awaiting = new Set<{ isWanted: (sent: Sent) => boolean; resolve: () => void }>();
 
   async #ask(one: Sent, baseUrl: string): Promise<Answer> {
+    const answered = await this.attempt(one, () => send(one, baseUrl)).catch(() => undefined);
+    return answered?.answer;
+  }
+
+  /** Sends a request once, and keeps what was answered. */
+  async attempt(one: Sent, sending: () => Promise<Response>) {
     this.requests++;
     const from = performance.now();
-    const answer = await ask(one, baseUrl).catch(() => undefined);
+    try {
+      const response = await sending();
+      return { response, answer: this.#keep(one, from, await read(response.clone())) };
+    } catch (error) {
+      this.#keep(one, from, undefined);
+      throw error;
+    }
+  }
+
+  #keep(one: Sent, from: number, answer: Awaited<ReturnType<typeof read>> | undefined): Answer {
     if (answer && (answer.status === 500 || answer.statusCode === '96'))
       this.faulty.push(`${one.operation} ${answer.status}`);
     const known = answer && answer.status !== 503 && answer.status !== 500 ? answer : undefined;
@@ -240,16 +283,23 @@ export class Load {
 }
 
 /** Sends a request and reads its answer; throws if there is none. */
-export async function ask(
+export async function ask(one: Pick<Sent, 'merchant' | 'path' | 'body'>, baseUrl: string) {
+  return read(await send(one, baseUrl));
+}
+
+function send(
   { merchant, path, body }: Pick<Sent, 'merchant' | 'path' | 'body'>,
   baseUrl: string,
-) {
-  const response = await fetch(baseUrl + path, {
+): Promise<Response> {
+  return fetch(baseUrl + path, {
     method: 'POST',
     headers: { authorization: merchant.authorization, 'content-type': 'application/json' },
     body: JSON.stringify(body),
     signal: AbortSignal.timeout(ANSWER_MS),
   });
+}
+
+async function read(response: Response) {
   const { statusCode, data } = (await response.json()) as {
     statusCode: string;
     data: Record<string, unknown> | null;

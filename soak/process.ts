@@ -10,6 +10,8 @@ import { atEnd, end } from '../test/support/leave-nothing.ts';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 const CLOCK = new URL('./clock.ts', import.meta.url).href;
 const AGAIN_MS = 100;
+/** Becomes the command, which finds in its environment that a socket was passed to it. */
+const AS_SYSTEMD = 'LISTEN_PID=$$ exec "$@"';
 const PORT_MIN = 15_000;
 const PORT_END = 32_000;
 
@@ -20,13 +22,16 @@ export class Supervised {
   readonly #args: readonly string[];
   readonly #env: Record<string, string>;
   readonly #log: string;
+  /** The socket that the process listens on, as from systemd: a descriptor of this process. */
+  readonly #socket: number | undefined;
   #child: ChildProcess | undefined;
   #stopped = false;
   #ended: Promise<void> = Promise.resolve();
 
   /** @param env with SOAK_LOG, the file for its log */
-  constructor(name: string, args: readonly string[], env: Record<string, string>, port = 0) {
+  constructor(name: string, args: readonly string[], env: Record<string, string>, port = 0, socket?: number) {
     this.name = name;
+    this.#socket = socket;
     this.#log = env['SOAK_LOG'] ?? '/dev/null';
     this.port = port;
     this.#args = args;
@@ -42,10 +47,10 @@ export class Supervised {
     while (!this.#stopped) {
       const env = { ...process.env, ...this.#env };
       const log = openSync(this.#log, 'a');
-      const stdio = ['ignore', 'ignore', log, 'ipc'] as const;
-      const child = spawn(process.execPath, ['--import', CLOCK, MAIN, ...this.#args], {
-        env,
-        stdio: [...stdio],
+      const command = [process.execPath, '--import', CLOCK, MAIN, ...this.#args];
+      const child = spawn('sh', ['-c', AS_SYSTEMD, 'sh', ...command], {
+        env: { ...env, ...(this.#socket !== undefined && { LISTEN_FDS: '1' }) },
+        stdio: ['ignore', 'ignore', log, this.#socket ?? 'ignore', 'ipc'],
       });
       this.#child = child;
       closeSync(log);
@@ -56,6 +61,17 @@ export class Supervised {
 
   signal(signal: NodeJS.Signals): void {
     this.#child?.kill(signal);
+  }
+
+  /**
+   * Replaces the process by one with other settings, and waits until that is ready.
+   * @param isReady tells whether the new process is ready
+   */
+  async replace(settings: Record<string, string>, isReady: () => Promise<boolean>): Promise<void> {
+    const old = this.#child;
+    Object.assign(this.#env, settings);
+    old?.kill();
+    while (this.#child === old || !(await isReady())) await sleep(AGAIN_MS);
   }
 
   setClock(aheadMs: number): void {
