@@ -120,7 +120,53 @@ begin
   return null;
 end $$;
 
-revoke execute on function create_partition, drop_old_deliveries from public;
+-- Moves the rows of a month of the journal to a tablespace, while others are booked. They never change: they
+-- are copied first, and the copy takes the place of the partition in a moment. Only the owner may call it.
+-- Returns the number of rows.
+create function move_partition(p_part text, p_tablespace text) returns bigint
+language plpgsql set search_path = scrip, pg_temp as $$
+declare
+  copy constant text := p_part || '_copy';
+  bound text;
+  condition text;
+  options text;
+  copied bigint;
+  index_name text;
+begin
+  perform pg_advisory_xact_lock(7311990004);
+  select pg_get_expr(c.relpartbound, c.oid), pg_get_partition_constraintdef(c.oid),
+    array_to_string(c.reloptions, ', ')
+  into strict bound, condition, options
+  from pg_class c where c.oid = format('%I', p_part)::regclass and c.relispartition;
+  -- With the condition of the partition, the copy need not be read again when it is attached.
+  perform set_config('default_tablespace', p_tablespace, true);
+  execute format('create table %I (like %I including all, constraint of_month check (%s)) with (%s)', copy,
+    p_part, condition, options);
+  execute format('insert into %I select * from %I order by id', copy, p_part);
+  get diagnostics copied = row_count;
+  perform set_config('lock_timeout', '200ms', true);
+  loop
+    begin
+      execute format('alter table journal detach partition %I', p_part);
+      execute format('alter table journal attach partition %I %s', copy, bound);
+      exit;
+    exception when lock_not_available then
+      perform pg_sleep(1);
+    end;
+  end loop;
+  execute format('drop table %I', p_part);
+  execute format('alter table %I rename to %I', copy, p_part);
+  execute format('alter table %I drop constraint of_month', p_part);
+  for index_name in
+    select c.relname from pg_index i join pg_class c on c.oid = i.indexrelid
+    where i.indrelid = format('%I', p_part)::regclass
+  loop
+    execute format('alter index %I rename to %I', index_name, replace(index_name, copy, p_part));
+  end loop;
+  return copied;
+end $$;
+
+revoke execute on function create_partition, drop_old_deliveries, move_partition from public;
 grant execute on function create_partition, drop_old_deliveries to scrip_service;
 grant execute on function id_floor(timestamptz), id_floor(timestamptz, interval) to scrip_service;
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
+import { archiveMonths } from '../db/archive.ts';
 import { distribute } from '../db/distribute.ts';
 import { dump, load, openDump } from '../db/dump.ts';
 import { StartError } from '../db/errors.ts';
@@ -8,7 +9,7 @@ import { checkBeforeMigration, findKeyRing } from '../keyring/store.ts';
 import { acceptedWriter, readBooks, TRUST, type Trusting } from './backup.ts';
 import { asOwner, findDatabase } from './open.ts';
 import { numberOf, printJson, say, wrongUsage } from './output.ts';
-import { countOf } from './parse.ts';
+import { countOf, parseDay } from './parse.ts';
 import { readVersion } from './usage.ts';
 
 type Json = { json?: boolean };
@@ -27,6 +28,14 @@ export function registerDb(program: Command): void {
     .option(...TRUST)
     .option('--json', 'print JSON')
     .action(loadAll);
+  db.command('archive')
+    .description('move old months of the journal to a tablespace on a cheaper disk, while the service runs')
+    .requiredOption('--before <day>', 'months that ended before this day', (text) =>
+      parseDay(text, '--before'),
+    )
+    .requiredOption('--tablespace <name>', 'a tablespace of your PostgreSQL server')
+    .option('--json', 'print JSON')
+    .action(archive);
 }
 
 async function url(): Promise<void> {
@@ -65,6 +74,19 @@ async function loadAll(dir: string, { json, trust }: Json & Trusting): Promise<v
   say(`loaded ${numberOf(rows, 'row')}, dumped by Scrip ${version} at ${takenAt}`);
   for (const { name } of books.checks.filter((each) => !each.ok)) say(`${name} differs: see scrip reconcile`);
   say(books.ok ? 'The books agree. Next: scrip serve, with the key ring in place.' : 'The books differ.');
+}
+
+async function archive({ json, ...wanted }: Json & { before: string; tablespace: string }): Promise<void> {
+  const config = readConfig();
+  if (config.databaseUrl === undefined)
+    throw new StartError(
+      'the embedded database has one folder, which its backups copy: archive needs a PostgreSQL server of your own',
+    );
+  const archived = await asOwner(config, (url) =>
+    archiveMonths(url, wanted, ({ month, rows }) => json || say(`${month}: ${numberOf(rows, 'row')}`)),
+  );
+  if (json) return printJson(archived);
+  if (archived.length === 0) say(`no month that ended before ${wanted.before} is elsewhere`);
 }
 
 type Options = { readonly json?: boolean; readonly distribute?: boolean; readonly buckets?: number };
