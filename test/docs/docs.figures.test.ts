@@ -6,7 +6,7 @@ import { CHANGED, digestOf } from '../../bench/measured.ts';
 /** Figures say when the code that they measure has changed since. */
 
 const PAGE = new URL('../../docs/explanation/performance.md', import.meta.url);
-const MARK = /^<!-- measures ([^:]+):\s(\w+) -->$/m;
+const MARK = /^<!-- measures ([^:]+):\s(\w+)\s-->$/m;
 /** What a change brought when it was made is history. */
 const HISTORY = ['What helped', 'What did not help', 'Method'];
 
