@@ -87,15 +87,14 @@ type Selected = Pick<FoundVoucher, 'serialNumber' | 'state' | 'expiresAt' | 'act
 async function conditionOf(db: Queries, { serialNumbers, batch, from, to }: BulkInput): Promise<Sql> {
   if (serialNumbers) return sql`v.serial_number = any (${plainArray(serialNumbers)}::bigint[])`;
   if (batch) return sql`v.batch_id = ${await requireBatchId(db, batch)}`;
-  const ends = await db.query<{ batch: number; ends: number }>(sql`
+  const [found] = await db.query<{ batch: number; ends: number }>(sql`
 select batch_id as batch, count(*)::int as ends from vouchers
 where serial_number in (${from}::bigint, ${to}::bigint) group by batch_id`);
-  const [first, other] = ends;
   // Between vouchers of two batches, there are vouchers of others.
-  if (!first || other || (from !== to && first.ends === 1))
+  if (!found || found.ends < (from === to ? 1 : 2))
     throw invalid('to', 'range', 'must be a voucher of the same batch as from');
   const range = sql`v.serial_number between symmetric ${from}::bigint and ${to}::bigint`;
-  return sql`v.batch_id = ${first.batch} and ${range}`;
+  return sql`v.batch_id = ${found.batch} and ${range}`;
 }
 
 /** Returns the selected vouchers. @throws Problem for a batch that is unknown or too large for a job */

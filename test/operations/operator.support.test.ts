@@ -8,6 +8,7 @@ import { redeem } from '../../src/redemptions/redeem.ts';
 import { flushDeclines, insertDeclines, recordDecline } from '../../src/vouchers/declines.ts';
 import { operatorApi } from '../support/operator.api.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
+import { asOwner } from '../support/owner.ts';
 
 const api = operatorApi();
 let merchantId: string;
@@ -124,6 +125,16 @@ describe('the operator API for support', () => {
     assert.deepEqual(await list('&balanceMax=17.5'), [[all[0]]]);
     assert.deepEqual(await list('&balanceMin=17.51'), [all.slice(1)]);
     assert.deepEqual(await list('&balanceMin=17.5&balanceMax=29.99'), [[all[0]]]);
+    // A page that looks through as many vouchers as it may, and finds none, is followed by those after them.
+    await asOwner(
+      api.testService.url,
+      `insert into scrip.vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at)
+       select nextval('scrip.voucher_numbers') * 64, batch_id, gen_random_uuid(), gen_random_uuid(), '',
+         '2040-01-01'
+       from scrip.vouchers, generate_series(1, 5000) where serial_number = ${all.at(-1)}`,
+    );
+    await api.post(`/vouchers/${all.at(-1)}/block`, {});
+    assert.deepEqual(await list('&state=BLOCKED'), [[], [all.at(-1)]]);
   });
 
   test('tells a movement of an operator once, with its author and what it adds', async () => {
