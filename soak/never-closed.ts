@@ -41,6 +41,8 @@ const HOUR_MS = 60 * MINUTE_MS;
 const LOOK_MS = 50;
 /** How long a cluster manager takes to be sure that the primary is gone. */
 const WATCHED_MS = 500;
+/** How long after a step its effects are counted. */
+const CALM_MS = 2_000;
 /** Tills with the client, which repeats a call for 30 seconds. */
 const CLIENTS = 8;
 const SERVICE = 'scrip_service';
@@ -267,15 +269,19 @@ const isClosed = (server: Server) =>
   );
 
 /** Runs all steps one after the other, with calm between them, until the time is over. */
-async function live(life: Life, untilMs: number): Promise<Map<string, number>> {
+async function live(life: Life, load: Load, untilMs: number): Promise<Map<string, number>> {
   const seen = new Map<string, number>();
   const names = Object.keys(STEPS);
   for (const [done, name] of names.entries()) {
     await sleep(Math.max(0, untilMs - performance.now()) / (names.length - done + 1));
     const from = performance.now();
+    const before = load.unanswered;
     process.stdout.write(`${new Date().toISOString()} ${name}\n`);
     await opened(() => STEPS[name]?.(life) ?? Promise.resolve());
     seen.set(`${name}: seconds`, Math.round((performance.now() - from) / 1_000));
+    // Calls that are under way at the end of the step are not answered yet.
+    await sleep(CALM_MS);
+    seen.set(`${name}: calls without an answer`, load.unanswered - before);
   }
   await sleep(Math.max(0, untilMs - performance.now()));
   return seen;
@@ -304,7 +310,7 @@ export async function soakNeverClosed(options: Options): Promise<void> {
   for (let each = 0; each < CLIENTS; each++) load.startClient(clientOf(load, baseUrl, failures));
   const minutes = options.minutes * MINUTE_MS;
   const isDayDue = HOUR_MS - (Date.now() % HOUR_MS) + CLOSES_AFTER_MS < minutes;
-  const seen = await live(life, from + minutes);
+  const seen = await live(life, load, from + minutes);
   await load.stop();
   const isDayClosed = await isClosed(life.primary);
   const { unanswered } = load;
