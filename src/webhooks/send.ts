@@ -1,5 +1,4 @@
 import { Webhook } from 'standardwebhooks';
-import { Agent, request } from 'undici';
 import { ForbiddenAddress, guardedLookup, type Resolve, readEndpointUrl } from './address.ts';
 import { webhookId } from './outbox.ts';
 import { readRetryAfter } from './record.ts';
@@ -51,21 +50,29 @@ export function createSender({
   timeoutMs = TIMEOUT_MS,
   resolve,
 }: SenderOptions): Sender {
-  const agent = new Agent({
-    connect: { lookup: guardedLookup(allowPrivate, resolve), timeout: timeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxHeaderSize: HEADER_MAX_BYTES,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    pipelining: 1,
-  });
+  let opened: ReturnType<typeof open> | undefined;
+  // Loading the client takes a fifth of the start of a service, which may have nothing to send.
+  async function open() {
+    const { Agent, request } = await import('undici');
+    const dispatcher = new Agent({
+      connect: { lookup: guardedLookup(allowPrivate, resolve), timeout: timeoutMs },
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+      maxHeaderSize: HEADER_MAX_BYTES,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveMaxTimeout: KEEP_ALIVE_MS,
+      pipelining: 1,
+    });
+    return { dispatcher, request };
+  }
 
   async function attempt({ url, headers, body }: Prepared, signal: AbortSignal) {
     // The setting may have changed since the endpoint was added, and a literal address is not resolved.
     const target = readEndpointUrl(url, allowPrivate);
+    opened ??= open();
+    const { dispatcher, request } = await opened;
     const response = await request(target, {
-      dispatcher: agent,
+      dispatcher,
       method: 'POST',
       headers: { ...headers },
       body,
@@ -96,7 +103,7 @@ export function createSender({
         return made(null, describe(error, limit.aborted));
       }
     },
-    close: () => agent.destroy(),
+    close: async () => (await opened)?.dispatcher.destroy(),
   };
 }
 
