@@ -38,6 +38,14 @@ async function sells(page: Page, card: string, amount: string): Promise<void> {
   await types(page, amount);
 }
 
+/** Corrects or refunds the sale of the receipt. */
+async function changes(page: Page, button: 'Correct' | 'Refund', amount: string): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  await page.getByRole('button', { name: button, exact: true }).click();
+  await dialog.getByLabel('Amount').fill(amount);
+  await dialog.getByRole('button', { name: button }).click();
+}
+
 const shows = (page: Page, text: string) => page.getByText(text, { exact: false }).first().waitFor();
 
 /** What a page keeps: its address, its history, and what it stores. */
@@ -97,17 +105,15 @@ async function sellsByKeyboard(t: TestContext, stage: AtTill): Promise<void> {
   const texts = await kept(page);
   assert.ok(texts.includes(masked));
   assert.doesNotMatch(texts, new RegExp(`${sold.code}|"${sold.pin}"`));
-  const dialog = page.getByRole('dialog');
-  await page.getByRole('button', { name: 'Refund', exact: true }).click();
-  await dialog.getByLabel('Amount').fill('0.5');
-  await dialog.getByRole('button', { name: 'Refund' }).click();
+  await changes(page, 'Refund', '0.5');
   await shows(page, 'Remaining balance: USD 14.40');
   await page.getByRole('article').getByText('Refund', { exact: true }).waitFor();
   await sells(page, card, '0.5');
   await shows(page, 'Remaining balance: USD 13.90');
-  await page.getByRole('button', { name: 'Correct', exact: true }).click();
-  await dialog.getByLabel('Amount').fill('1.5');
-  await dialog.getByRole('button', { name: 'Correct' }).click();
+  await changes(page, 'Correct', '2');
+  await shows(page, 'Remaining balance: USD 12.40');
+  // A part of what the correction left.
+  await changes(page, 'Refund', '0.5');
   await shows(page, 'Remaining balance: USD 12.90');
   // The browser notes the refusal.
   assert.deepEqual(

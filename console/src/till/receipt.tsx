@@ -14,6 +14,12 @@ export type Receipt = PortalAnswer<'till.redeem'>;
 
 const PAPER = 'scrip.till-paper';
 
+/** The reference under which a sale is refunded. Its correction has the same one after `NEW-`. */
+function saleOf({ transactionId, reference, refundStatus, originalTransactionId }: Receipt['transaction']) {
+  if (refundStatus !== 'NEW') return reference ?? transactionId;
+  return reference?.replace(/^NEW-/, '') ?? originalTransactionId;
+}
+
 /** A receipt, which can be printed on paper of 80 mm and on A4. */
 export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt: Receipt): void }) {
   const texts = useTillTexts();
@@ -30,7 +36,12 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
   const isOpen = transaction.kind === 'REDEMPTION' && refundStatus === null;
   const acts: Acts = [
     isOpen && { name: 'till.correct', given, onDone },
-    isOpen && { name: 'till.refund', given: { ...given, refundReference }, onDone },
+    // A corrected sale too, up to what is left of it.
+    transaction.kind === 'REDEMPTION' && {
+      name: 'till.refund',
+      given: { reference: saleOf(transaction), refundReference },
+      onDone,
+    },
     transaction.kind === 'ACTIVATION' && { name: 'till.void', given, isDanger: true, onDone },
   ];
   return (
