@@ -3,7 +3,14 @@ import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { furnish, openStage, type Shown, type Somebody, type Stage } from '../support/console.scene.ts';
+import {
+  furnish,
+  openStage,
+  releaseOf,
+  type Shown,
+  type Somebody,
+  type Stage,
+} from '../support/console.scene.ts';
 
 /** A tour of every page: axe, the policy, and errors; in both themes and widths, and as every role. */
 
@@ -96,12 +103,13 @@ test('every page is accessible and causes no error', { skip }, async (t) => {
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 100, reference: 'paid in' });
   const hook = await stage.ask(merchant, '/webhooks', { url: 'https://93.184.216.34/own' });
   const own = await stage.ask(merchant, '/batches', { quantity: 2, value: 10 });
+  await stage.join('operations', true);
   const inPortal = {
     ...shown,
     '/webhooks/$id': `/webhooks/${hook['id']}`,
     '/batches/$transactionId': `/batches/${own['transactionId']}`,
+    '/approvals/$id': `/approvals/${await releaseOf(stage, merchant, String(own['transactionId']))}`,
     // The merchant has none of its own, and the console's tour visits the same pages.
-    '/approvals/$id': '/approvals',
     '/settlements/$id': '/settlements',
   };
   await t.test('the portal', (sub) => tour(sub, stage, inPortal, 'portal', merchant));

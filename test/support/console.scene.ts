@@ -117,3 +117,13 @@ export async function furnish({ scene, merchantId, owner, ask }: Stage): Promise
     '/jobs/$id': `/jobs/${job['id']}`,
   };
 }
+
+/**
+ * A person of a merchant asks for the download of a batch, after the choice that another one approves it.
+ * @returns the id of the proposal
+ */
+export async function releaseOf({ ask }: Stage, by: Somebody, batch: string): Promise<string> {
+  await ask(by, '/merchant/download-approval', { downloadApproval: true });
+  const asked = (await ask(by, `/batches/${batch}/release`, {})) as { approval: { id: string } };
+  return asked.approval.id;
+}
