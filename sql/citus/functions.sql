@@ -35,8 +35,6 @@ begin
       perform create_distributed_function(
         f.signature::regprocedure, 'p_bucket', colocate_with => 'scrip.buckets');
     end if;
-    -- A worker receives the grants, but not the revokes, also one that is added later.
-    if not f.is_rule then execute format('revoke execute on function %s from public', f.signature); end if;
   end loop;
 end $$;
 
@@ -55,6 +53,19 @@ begin
     execute replace(replace(f.definition, 'LANGUAGE sql', 'LANGUAGE plpgsql'), f.body,
       format(E'\n#variable_conflict use_column\nbegin return %s; end ',
         case when f.is_set then 'query ' || f.body else '(' || f.body || ')' end));
+  end loop;
+end $$;
+
+-- A worker gets the grants of a function of one bucket, but not the revokes; also one that is added later.
+do $$
+declare
+  signature text;
+begin
+  for signature in
+    select p.oid::regprocedure::text from pg_proc p
+    where p.pronamespace = 'scrip'::regnamespace and 'p_bucket' = any (p.proargnames)
+  loop
+    execute format('revoke execute on function %s from public', signature);
   end loop;
 end $$;
 

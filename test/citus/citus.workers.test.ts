@@ -144,7 +144,7 @@ const prepared = `
       and 'p_bucket' = any (p.proargnames) and has_function_privilege('public', p.oid, 'execute')) as open,
     (select count(*)::int from pg_proc p where p.pronamespace = 'scrip'::regnamespace
       and 'p_bucket' = any (p.proargnames)
-      and exists (select from unnest(p.proconfig) c where c like 'plan_cache_mode=%')) as generic`;
+      and exists (select from unnest(p.proconfig) c where c = 'plan_cache_mode=force_generic_plan')) as generic`;
 
 test('a worker that is added later is prepared by the same command, and takes over buckets', async (t) => {
   const { till, cluster, url } = await openTill(t, { spare: 1 });

@@ -128,9 +128,9 @@ describe('the operator API for support', () => {
     // A page that looks through as many vouchers as it may, and finds none, is followed by those after them.
     await asOwner(
       api.testService.url,
-      `insert into scrip.vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at)
-       select nextval('scrip.voucher_numbers') * 64, batch_id, gen_random_uuid(), gen_random_uuid(), '',
-         '2040-01-01'
+      `insert into scrip.vouchers (serial_number, bucket, batch_id, code_key, pin_key, sealed, expires_at)
+       select nextval('scrip.voucher_numbers') * 64 + serial_number % 64, bucket, batch_id, gen_random_uuid(),
+         gen_random_uuid(), '', '2040-01-01'
        from scrip.vouchers, generate_series(1, 5000) where serial_number = ${all.at(-1)}`,
     );
     await api.post(`/vouchers/${all.at(-1)}/block`, {});
