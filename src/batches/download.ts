@@ -2,7 +2,8 @@ import { writeCsv } from '@scrip/print/csv';
 import Type from 'typebox';
 import type { Context } from '../context.ts';
 import { CSV_TYPE } from '../csv.ts';
-import { actFor, permit } from '../merchants/merchants.ts';
+import type { Queries } from '../db/pool.ts';
+import { actFor, permit, requireMerchant } from '../merchants/merchants.ts';
 import { alone, type Caller, changing, NO_COMMAND, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MANAGE } from '../principal.ts';
@@ -56,8 +57,11 @@ export const download = changing({
       throw invalid('passphrase', 'pdf', 'seals a PDF, and not a CSV');
     const batch = await requireOwn(caller, transactionId, format);
     const described = await describeCards(service, batch, batch.product);
-    await useRelease(caller, batch);
-    const exporting = (write: Write) => exportBatch(caller, batch, format, write, { again });
+    const { downloadApproval } = await requireMerchant(caller, batch.merchantId);
+    const agree = async (tx: Queries) => {
+      if (downloadApproval) await useRelease(tx, caller, batch);
+    };
+    const exporting = (write: Write) => exportBatch(caller, batch, format, write, { again, agree });
     const name = `vouchers-${transactionId}.${format}`;
     if (format === 'csv') {
       const content = exportedPieces(exporting, (vouchers) => writeCsv(described, vouchers));

@@ -138,7 +138,7 @@ type Exported = { readonly id: number; readonly vouchers: number };
  * Exports a completed batch: passes its vouchers to `write`, page by page. The export is recorded, also in
  * the audit, before the first voucher is read. Its end is recorded too, even if `write` throws.
  * @param merchant set if a person or a token of the merchant asks: the codes leave once, unless it asks for
- *   them again
+ *   them again. `agree` is called in the transaction of the record, so a refused export uses nothing up
  * @returns the record
  * @throws Problem `conflict` if a merchant has to ask for them again
  */
@@ -147,12 +147,13 @@ export async function exportBatch(
   batch: Batch,
   format: Format,
   write: Write,
-  merchant?: { readonly again: boolean },
+  merchant?: { readonly again: boolean; agree(tx: Queries): Promise<void> },
 ): Promise<Exported> {
   if (batch.status !== 'COMPLETED') throw new Error('only a completed batch can be exported');
   const { service } = operator;
   const begun = await service.db.transaction(async (tx) => {
     if (merchant && !merchant.again) await requireFirst(tx, batch);
+    await merchant?.agree(tx);
     const row = await begin(tx, operator, { batch, format, isOfMerchant: merchant !== undefined });
     const after = { export: row.id, format, vouchers: row.vouchers };
     await audit(tx, operator, { action: 'batch.export', subject: `batch ${batch.transactionId}`, after });

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
+import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { changeMerchant, MerchantWithFloats, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { type Caller, changing, NO_COMMAND, twoPeople } from '../operation.ts';
@@ -61,14 +62,12 @@ values (${batch.id}, ${principal.userId}, ${now}, ${expiresAt})`);
 });
 
 /**
- * Uses the approval of a download up, if the merchant has chosen that its downloads need one.
+ * Uses the approval of a download up.
  * @throws Problem `approval-required` if there is none for the caller
  */
-export async function useRelease({ service, principal }: Caller, batch: Batch): Promise<void> {
-  const { downloadApproval } = await requireMerchant({ service }, batch.merchantId);
-  if (!downloadApproval) return;
+export async function useRelease(tx: Queries, { service, principal }: Caller, batch: Batch): Promise<void> {
   const now = service.clock();
-  const used = await service.db.query(sql`
+  const used = await tx.query(sql`
 update batch_releases set used_at = ${now} where used_at is null and id = (
   select id from batch_releases
   where batch_id = ${batch.id} and user_id = ${principal.userId}::integer and used_at is null

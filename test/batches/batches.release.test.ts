@@ -70,6 +70,9 @@ test('where a merchant has chosen so, another person of the merchant approves ea
   assert.equal(file.text.trim().split('\n').length, 3);
   const why = { again: true, reason: 'the printer jammed' };
   assert.equal((await download(ada, why)).body.code, 'approval-required', 'it is used up');
+  assert.equal((await approve(again, idOf(await ada.post(`${path}/release`)))).body.state, 'APPROVED');
+  assert.equal((await download(ada)).body.code, 'conflict');
+  assert.equal((await download(ada, why)).status, 200, 'a refusal does not use it up');
 
   const off = idOf(await choose(ada, false));
   assert.equal((await approve(ada, off)).body.code, 'forbidden');
