@@ -1,13 +1,14 @@
 /**
  * Writes what the console takes from the OpenAPI documents of the operator API and the portal into
- * `console/generated/`: the types of the answers, and the English labels. `npm run generate -w
- * @scrip/console` does so, also at the beginning of `npm run check` and of the build.
+ * `console/generated/`: the operations, the types of the answers, and the English labels. `npm run generate
+ * -w @scrip/console` does so, also at the beginning of `npm run check` and of the build.
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { describeApi } from '../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
 import { REFUSALS } from '../src/refusal.ts';
+import { readDocument } from './src/described.ts';
 import { labelOf } from './src/i18n/label.ts';
 
 const OUT = new URL('generated/', import.meta.url);
@@ -87,6 +88,9 @@ for (const api of OPERATOR_APIS) {
   collect(document);
   const types = await openapiTS(JSON.stringify(document), { immutable: true });
   await writeFile(new URL(`${api.name}.d.ts`, OUT), astToString(types));
+  const { operations, shapes } = readDocument(document as never, api.name);
+  const written = JSON.stringify({ operations: [...operations], shapes: [...shapes] });
+  await writeFile(new URL(`${api.name}.json`, OUT), written);
 }
 const texts = Object.entries({
   fields,

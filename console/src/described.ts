@@ -140,7 +140,7 @@ function addShapes({ properties = {}, items, anyOf = [] }: Schema, shapes: Map<s
       isList: isList || [schema.type].flat().includes('array'),
       isSecret: isSecret || schema.secret === true,
       format: schema['x-format'] ?? format,
-      words: [...words, ...optionsOf(schema)],
+      words: [...new Set([...words, ...optionsOf(schema)])],
     });
     addShapes(schema, shapes);
   }

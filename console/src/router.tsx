@@ -9,6 +9,7 @@ import {
 import { lazy, type ReactNode, Suspense } from 'react';
 import { ApiProblem } from './api.ts';
 import { useTexts } from './i18n/index.tsx';
+import { Screen as SignIn } from './pages/sign-in.tsx';
 import type { Filters } from './ui/address.ts';
 import { Gate, Rejected } from './ui/gate.tsx';
 import { Busy, Head } from './ui/parts.tsx';
@@ -84,7 +85,8 @@ export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
     defaultPreload: 'intent',
     defaultPendingComponent: Busy,
     routeTree: root.addChildren([
-      page(root, '/sign-in', () => import('./pages/sign-in.tsx')),
+      // Every page needs its form, for the moment when the session ends.
+      page(root, '/sign-in', async () => ({ Screen: SignIn })),
       page(root, '/enroll', () => import('./pages/enroll.tsx')),
       inside.addChildren(routes),
     ]),

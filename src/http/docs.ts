@@ -108,10 +108,7 @@ export function serveDocs(
   });
 }
 
-/**
- * Serves a constant text, made on the first request. The console waits for its OpenAPI document, which is
- * half of what it loads.
- */
+/** Serves a constant text, made on the first request. */
 function serveText(scope: FastifyInstance, path: string, type: string, make: () => string): void {
   let text: string | undefined;
   let packed: Buffer | undefined;

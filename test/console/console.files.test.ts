@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, stat } from 'node:fs/promises';
 import { test } from 'node:test';
-import { gzipSync } from 'node:zlib';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
 import { en } from '../../console/src/i18n/en.ts';
@@ -42,11 +41,11 @@ function filesOf(manifest: Manifest, names: readonly string[], found = new Set<s
   return found;
 }
 
-/** In bytes, compressed by gzip. */
-async function sizeOf(files: Iterable<string>, ending: string): Promise<number> {
+/** In bytes, as a browser receives them: compressed by Brotli. */
+async function sizeOf(files: Iterable<string>): Promise<number> {
   let total = 0;
   for (const file of files)
-    if (file.endsWith(ending)) total += gzipSync(await readFile(new URL(file, DIST))).length;
+    if (/\.(js|css|json)$/.test(file)) total += (await stat(new URL(`${file}.br`, DIST))).size;
   return total;
 }
 
@@ -105,32 +104,42 @@ test('the files of the console are compressed, and cached forever', async (t) =>
   assert.equal(missing.json().statusCode, '98', missing.body);
 });
 
-test('a page loads few bytes, compressed by gzip', async () => {
+test('a page loads few bytes, in few files', async () => {
   const manifest = await readManifest();
-  const sizes = async (files: Iterable<string>) =>
-    (await sizeOf(files, '.js')) + (await sizeOf(files, '.css'));
   const [english, frame] = ['src/i18n/en.ts', 'src/ui/shell.tsx'];
   // Loaded with the frame, for the moment when a session ends.
   const again = 'src/ui/sign-in-again.tsx';
-  for (const door of ['index.html', 'portal.html']) {
-    const signIn = filesOf(manifest, [door, english, 'src/pages/sign-in.tsx']);
-    const size = await sizes(signIn);
-    assert.ok(size <= 175 * KB, `the sign-in loads ${size} bytes`);
+  for (const [door, api, home] of [
+    ['index.html', 'generated/operator.json', 'src/pages/overview.tsx'],
+    ['portal.html', 'generated/portal.json', 'src/portal-pages/home.tsx'],
+  ] as const) {
+    const signIn = filesOf(manifest, [door, english]);
+    const size = await sizeOf(signIn);
+    assert.ok(
+      size <= 145 * KB && signIn.size <= 7,
+      `the sign-in loads ${size} bytes in ${signIn.size} files`,
+    );
+    const first = filesOf(manifest, [door, english, frame, again, api, home]);
+    const sizeOfFirst = await sizeOf(first);
+    assert.ok(
+      sizeOfFirst <= 245 * KB && first.size <= 18,
+      `the first page loads ${sizeOfFirst} bytes in ${first.size} files`,
+    );
     const framed = filesOf(manifest, [door, english, frame, again]);
     for (const page of Object.keys(manifest).filter((name) => /^src\/(portal-)?pages\//.test(name))) {
       const own = filesOf(manifest, [page]);
       for (const file of framed) own.delete(file);
-      const more = await sizes(own);
+      const more = await sizeOf(own);
       assert.ok(more <= 40 * KB, `${page} loads ${more} bytes beside the frame`);
     }
   }
   // The chart is loaded after the page.
   const chart = filesOf(manifest, ['src/charts/chart.tsx']);
   for (const file of filesOf(manifest, ['index.html', frame])) chart.delete(file);
-  const size = await sizes(chart);
-  assert.ok(size <= 120 * KB, `a chart loads ${size} bytes`);
-  const all = await sizes(filesOf(manifest, Object.keys(manifest)));
-  assert.ok(all <= 600 * KB, `all of it is ${all} bytes`);
+  const size = await sizeOf(chart);
+  assert.ok(size <= 20 * KB, `a chart loads ${size} bytes`);
+  const all = await sizeOf(filesOf(manifest, Object.keys(manifest)));
+  assert.ok(all <= 520 * KB, `all of it is ${all} bytes`);
 });
 
 /** The keys with the types of their values. */
