@@ -184,7 +184,7 @@ test('a batch of five million shows its progress, and loads one page of its vouc
 test('the overview sends each request for the books once', { skip }, async (t) => {
   const { page, sent } = await opened(t, '/');
   const floats = page.getByRole('region', { name: 'Days that floats last' });
-  await floats.getByRole('listitem').or(floats.getByText('Nothing to show')).first().waitFor();
+  await floats.getByRole('listitem').or(floats.getByText('There are no figures yet')).first().waitFor();
   const requests = sent.filter((each) => each.includes('/v1/books/'));
   assert.ok(requests.length >= 3, requests.join());
   assert.deepEqual(requests, [...new Set(requests)]);
