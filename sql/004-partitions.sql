@@ -124,7 +124,7 @@ end $$;
 -- are copied first, and the copy takes the place of the partition in a moment. Only the owner may call it.
 -- Returns the number of rows.
 create function move_partition(p_part text, p_tablespace text) returns bigint
-language plpgsql set search_path = scrip, pg_temp as $$
+language plpgsql set search_path = scrip, pg_temp set lock_timeout = '200ms' as $$
 declare
   copy constant text := p_part || '_copy';
   bound text;
@@ -144,7 +144,6 @@ begin
     p_part, condition, options);
   execute format('insert into %I select * from %I order by id', copy, p_part);
   get diagnostics copied = row_count;
-  perform set_config('lock_timeout', '200ms', true);
   loop
     begin
       execute format('alter table journal detach partition %I', p_part);

@@ -22,12 +22,12 @@ export function newKeyId(): string {
   return `key_${randomBytes(12).toString('base64url').replace(/[-_]/g, 'x')}`;
 }
 
-/**
- * Whether a text could be an identifier of an API key. Text of digits only is refused: it could be a code
- * with its PIN.
- */
+/** The form of an identifier of an API key. Digits only are none: they could be a code with its PIN. */
+export const KEY_ID = /^key_(?!\d+$)[A-Za-z0-9]{16}$/;
+
+/** Whether a text could be an identifier of an API key. */
 export function isKeyId(text: string): boolean {
-  return /^key_(?!\d+$)[A-Za-z0-9]{16}$/.test(text);
+  return KEY_ID.test(text);
 }
 
 /**

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { audit, type Change } from '../audit/audit.ts';
 import { type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
-import { hashSecret, isKeyId, newKeyId, newSecret } from '../credentials.ts';
+import { hashSecret, isKeyId, KEY_ID, newKeyId, newSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
@@ -35,7 +35,7 @@ const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const OVERLAP_MAX_MS = 366 * UNIT_MS.d;
 
 export const KeyId = Type.String({
-  pattern: '^key_[A-Za-z0-9]{16}$',
+  pattern: KEY_ID.source,
   description: 'The id of the API key.',
   examples: ['key_0a1B2c3D4e5F6g7H'],
 });

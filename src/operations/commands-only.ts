@@ -25,6 +25,7 @@ export const COMMANDS_ONLY = {
     why: 'It makes the database that everything else works on.',
     approval: alone('Nobody is in the database yet.'),
   },
+  'db archive': { why: 'It changes tables, which only the owner of the schema may.', approval: null },
   'books publish': { why: 'It writes files on the machine.', approval: null },
   'books pack': { why: 'It writes a folder of the machine, of what other operations read.', approval: null },
   bench: { why: 'It calls the service from outside, as a merchant.', approval: null },

@@ -109,6 +109,7 @@ order by 1`);
     { name: 'create_partition', limit: '200ms' },
     { name: 'drop_old_declines', limit: '200ms' },
     { name: 'drop_old_deliveries', limit: '200ms' },
+    { name: 'move_partition', limit: '200ms' },
   ]);
 });
 
