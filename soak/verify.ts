@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queries } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
@@ -21,6 +22,8 @@ export type Verdict = {
 };
 
 const AT_ONCE = 24;
+const TRIES = 30;
+const PAUSE_MS = 500;
 /** Up to this quantity a generation is answered with its vouchers. A larger batch is produced later. */
 const MOST_AT_ONCE = 10;
 
@@ -92,7 +95,7 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
     if (first) verdict.acknowledged++;
     else if (one.answers.includes(undefined)) verdict.unanswered++;
     if (!first && had > 0) verdict.happened++;
-    const again = await ask(one, baseUrl).catch((error: Error) => error);
+    const again = await askAgain(one, baseUrl).catch((error: Error) => error);
     if (again instanceof Error)
       return void verdict.wrong.push(`${keyOf(one)} is not answered: ${again.message}`);
     if (first) {
@@ -112,6 +115,15 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
   for (const [key, effects] of await countEffects(owner))
     if (effects > 1) verdict.doubled.push(`${key}: ${effects}`);
   return verdict;
+}
+
+/** Sends a request until the service is there: it may still recover from what the soak has done to it. */
+async function askAgain(one: Sent, baseUrl: string): ReturnType<typeof ask> {
+  for (let tries = 1; ; tries++) {
+    const answer = await ask(one, baseUrl);
+    if (answer.status !== 503 || tries === TRIES) return answer;
+    await sleep(PAUSE_MS);
+  }
 }
 
 /** Checks that the balance of every voucher is the sum of the requests with an effect. */
