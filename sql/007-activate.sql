@@ -196,9 +196,8 @@ begin
     end loop;
   end if;
 
-  -- Lock the floats after the vouchers, and only those that pay for something, and before them what products
-  -- with a bound hold. Requests are covered in their
-  -- order, each from what the earlier ones left.
+  -- Lock after the vouchers what products with a bound hold, and then the floats, only those that pay for
+  -- something. Requests are covered in their order, each from what the earlier ones left.
   if not p_claimed
     and exists (select from unnest(activations) as u where u.outcome = 'ok' and u.is_float)
   then

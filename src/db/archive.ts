@@ -1,5 +1,5 @@
 import { isDistributed } from './distribute.ts';
-import { StartError } from './errors.ts';
+import { isLockTimeout, StartError } from './errors.ts';
 import { finds, openOwner } from './pool.ts';
 import { raw, sql } from './sql.ts';
 
@@ -13,7 +13,8 @@ export type Archived = { readonly month: string; readonly rows: number };
 /**
  * Moves the months of the journal that ended before a day (UTC) to a tablespace, while the service runs.
  * @param url of the schema's owner
- * @throws StartError if there is no such tablespace, or the database is a Citus cluster
+ * @throws StartError if there is no such tablespace, the database is a Citus cluster, or maintenance holds
+ *   the partitions
  */
 export async function archiveMonths(
   url: string,
@@ -37,9 +38,11 @@ left join pg_tablespace t on t.oid = c.reltablespace
 where t.spcname is distinct from ${tablespace} order by o.month`);
     const archived: Archived[] = [];
     for (const { part, month } of months) {
-      const [moved] = await owner.query<{ rows: string }>(
-        sql`select scrip.move_partition(${part}, ${tablespace}) as rows`,
-      );
+      const move = sql`select scrip.move_partition(${part}, ${tablespace}) as rows`;
+      const [moved] = await owner.query<{ rows: string }>(move).catch((error: unknown) => {
+        if (!isLockTimeout(error)) throw error;
+        throw new StartError(`the month ${month} is in use by maintenance and was not moved: run it again`);
+      });
       await owner.query(raw(`vacuum (freeze, analyze) scrip.${part}`));
       archived.push({ month, rows: Number(moved?.rows) });
       onMonth(archived.at(-1) as Archived);

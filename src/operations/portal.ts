@@ -226,7 +226,7 @@ const ownSettlement: typeof showSettlement = {
   run: async (caller, input) => withoutPeople(await showSettlement.run(caller, input)),
 };
 
-/** Who decides about a proposal, the operation says: here as at the operator. */
+/** The operations on proposals. The operation that is proposed says who decides, as at the operator. */
 const APPROVALS = approvalsOf(() => PORTAL_OPERATIONS).map((each) => ({
   ...each,
   command: NO_COMMAND,

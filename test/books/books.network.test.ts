@@ -22,7 +22,7 @@ test('payments of the last twelve months count, less what was corrected or refun
   const state = async () => (await limitedNetwork.list.run(operator, {})).items;
   const set = (amount: number | null) => limitedNetwork.set.run(operator, { currency: 'USD', amount });
   const expect = async (paid: number, percent: number, word: string) => {
-    // What is booked in this instant is not read yet.
+    // A payment that is booked at this instant is not counted yet.
     await ledger.at(new Date(operator.service.clock().getTime() + 1_000));
     const row = { currency: 'USD', amount: 1_000, paid, percent, state: word };
     assert.deepEqual(await state(), [row]);

@@ -78,3 +78,13 @@ test('a month in which something can still be booked stays, and an unknown table
     message: /there is no tablespace none: create it first/,
   });
 });
+
+test('a month that maintenance holds is not moved, and the command says so', async (t) => {
+  const { url, tablespace, owner } = await openInMarch(t);
+  await owner.query(raw('begin; select pg_advisory_xact_lock(7311990004)'));
+  await assert.rejects(archiveMonths(url, { before: '2026-03-31', tablespace }), {
+    message: /2026-01 is in use by maintenance and was not moved: run it again/,
+  });
+  await owner.query(raw('rollback'));
+  assert.equal((await archiveMonths(url, { before: '2026-03-31', tablespace })).length, 2);
+});
