@@ -3,7 +3,7 @@
  * `console/generated/`: the operations, the types of the answers, and the English labels. `npm run generate
  * -w @scrip/console` does so, also at the beginning of `npm run check` and of the build.
  */
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { describeApi } from '../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
@@ -82,15 +82,20 @@ function labelsOfWords(): Map<string, string> {
   return labels;
 }
 
+/** Writes a file, unless it is the same: one that is newer than the build has changed since then. */
+async function write(name: string, text: string): Promise<void> {
+  const file = new URL(name, OUT);
+  if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) await writeFile(file, text);
+}
+
 await mkdir(OUT, { recursive: true });
 for (const api of OPERATOR_APIS) {
   const document = describeApi(api);
   collect(document);
   const types = await openapiTS(JSON.stringify(document), { immutable: true });
-  await writeFile(new URL(`${api.name}.d.ts`, OUT), astToString(types));
+  await write(`${api.name}.d.ts`, astToString(types));
   const { operations, shapes } = readDocument(document as never, api.name);
-  const written = JSON.stringify({ operations: [...operations], shapes: [...shapes] });
-  await writeFile(new URL(`${api.name}.json`, OUT), written);
+  await write(`${api.name}.json`, JSON.stringify({ operations: [...operations], shapes: [...shapes] }));
 }
 const texts = Object.entries({
   fields,
@@ -103,7 +108,7 @@ const texts = Object.entries({
 );
 const told = [...reports.values()].map(({ name, title, use }) => [name, { title, use }]);
 texts.push(`export const reports = ${JSON.stringify(Object.fromEntries(told))};\n`);
-await writeFile(new URL('en.ts', OUT), texts.join(''));
+await write('en.ts', texts.join(''));
 const abouts = [...reports.values()].map(({ title: _title, use: _use, ...about }) => about);
 const type = `readonly {
   readonly number: string;
@@ -112,7 +117,7 @@ const type = `readonly {
   readonly breakdowns: readonly string[];
   readonly columns: Readonly<Record<string, string>>;
 }[]`;
-await writeFile(
-  new URL('reports.ts', OUT),
+await write(
+  'reports.ts',
   `import type { reports as texts } from './en.ts';\nexport const reports: ${type} = ${JSON.stringify(abouts)};\n`,
 );

@@ -26,6 +26,7 @@ import { parseArgs } from 'node:util';
 import { findCitus } from './citus/cluster.ts';
 import { findPgBouncer, findTransactionPooler } from './pgbouncer/bouncer.ts';
 import { type Attack, attackTable, isAttack } from './support/attack-table.ts';
+import { whyStale } from './support/console-build.ts';
 import { type Counts, lastLines } from './support/last-lines.ts';
 import { atEnd, leavingNothing, temporaryFolder } from './support/leave-nothing.ts';
 import { useMemory } from './support/memory.ts';
@@ -66,6 +67,7 @@ const LONG =
   /^(books\.(property|tampering|ugly)|conformance\.(exactly-once|misbehave)|db\.away|docs\.webhooks|give-up|http\.(download|fuzz|overload)|import\.vouchers|keys\.rotate|model|operator\.(table|till)|people\.attacks|pin\.guard|reconcile\.differences|release|sandbox|sdk\.cli|secrets\.whole|webhooks\.delivery)\.test/;
 
 const isEndToEnd = (name: string) => name.endsWith('.e2e.test.ts');
+const isOfConsole = (name: string) => name.startsWith('console.') && isEndToEnd(name);
 
 /** Finds the files to run, by name; those that take longest first, so that no core is idle at the end. */
 async function findFiles(isWanted: (name: string) => boolean): Promise<string[]> {
@@ -223,14 +225,18 @@ const FIND: Readonly<Record<Place, () => Promise<unknown>>> = {
   'pgbouncer-transaction': findTransactionPooler,
 };
 
-/** Reports what is not installed. The run has then failed, since nothing was tested. */
+/** Says why nothing was tested: the run has failed. */
+function refuse(why: string): void {
+  process.stderr.write(`${why}\n`);
+  process.exitCode = 1;
+}
+
 async function isInstalled(place: Place): Promise<boolean> {
   try {
     await FIND[place]();
     return true;
   } catch (error) {
-    process.stderr.write(`${(error as Error).message}\n`);
-    process.exitCode = 1;
+    refuse((error as Error).message);
     return false;
   }
 }
@@ -255,6 +261,9 @@ async function main(): Promise<void> {
   };
   const files = await findFiles((name) => RUNS[place](name) && isSelected(name));
   if (files.length === 0) throw new Error('no test file has such a name');
+  const stale = files.some((file) => isOfConsole(basename(file))) && (await whyStale());
+  // A browser test would wait for what the old console does not show.
+  if (stale) return refuse(stale);
   let counts: Counts = { passed: 0, failed: 0, skipped: [] };
   const times: Times = [];
   const attacks: Attacks = [];

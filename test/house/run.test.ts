@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { launchChromium, whyNoBrowser } from '../support/chromium.ts';
+import { whyStale } from '../support/console-build.ts';
 import { lastLines } from '../support/last-lines.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
 
@@ -47,4 +48,17 @@ test('tests are skipped where no browser is installed for the platform', async (
 test('the last lines of a run name what was skipped', () => {
   const last = lastLines({ passed: 3, failed: 1, skipped: ['no browser', 'no php', 'no browser'] });
   assert.equal(last, '2 skipped: no browser\n1 skipped: no php\n3 passed, 1 failed\n');
+});
+
+test('a console that is older than its sources is named with what to do, before a browser opens it', async (t) => {
+  const folder = await temporaryFolder('scrip-built-');
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const built = join(folder, 'manifest.json');
+  await writeFile(built, '');
+  assert.equal(await whyStale(built), undefined);
+  await utimes(built, 1, 1);
+  assert.match(
+    String(await whyStale(built)),
+    /^console\/src\/.+ is newer than console\/dist: run npm run build/,
+  );
 });
