@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readAmounts, readCsv } from '../../console/src/portal-pages/csv.ts';
+import { guessColumns } from '../../console/src/pages/bank-columns.ts';
+import { readAmounts, readCsv } from '../../console/src/ui/csv-table.ts';
 
 test('an amount with two meanings is read like the others of its file, or else in the language of the page', () => {
   for (const [texts, english, german] of [
@@ -45,4 +46,31 @@ test('the rows of a file are counted as in a spreadsheet', () => {
     { line: 2, of: { ref: 'a', amount: '1,5\n0' } },
     { line: 4, of: { ref: 'b;c', amount: '2' } },
   ]);
+});
+
+test('the columns of a bank are guessed from its file', () => {
+  const german =
+    'Buchungstag;Verwendungszweck;Empfänger;Betrag;Währung\n31.12.2026;Gebühr;Bank;-1.234,50;EUR\n';
+  assert.deepEqual(guessColumns(Buffer.from(german, 'latin1')), {
+    delimiter: ';',
+    encoding: 'windows-1252',
+    decimal: ',',
+    dateFormat: 'DD.MM.YYYY',
+    date: 'Buchungstag',
+    amount: 'Betrag',
+    texts: ['Verwendungszweck', 'Empfänger'],
+    currency: 'Währung',
+  });
+  const american = 'Date,Description,Amount\n12/31/2026,"Wire, FLOAT 7","1,250.00"\n';
+  assert.deepEqual(guessColumns(Buffer.from(american)), {
+    delimiter: ',',
+    encoding: 'utf-8',
+    decimal: '.',
+    dateFormat: 'MM/DD/YYYY',
+    date: 'Date',
+    amount: 'Amount',
+    texts: ['Description'],
+  });
+  const bare = guessColumns(Buffer.from('a,b\n2026-12-31,1\n'));
+  assert.deepEqual([bare.date, bare.amount, bare.texts], [undefined, undefined, undefined]);
 });

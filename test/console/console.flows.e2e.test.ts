@@ -110,10 +110,10 @@ test('a new merchant is topped up, and shows its float', { skip }, async (t) => 
   const { page, faults } = await signedIn(openBrowser(t), listening);
   await page.getByRole('link', { name: 'Merchants' }).click();
   await ready(page, 'Merchants');
-  await page.getByRole('button', { name: 'New merchant' }).first().click();
+  await page.getByRole('button', { name: 'Create merchant' }).first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
-  await dialog.getByRole('button', { name: 'New merchant' }).click();
+  await dialog.getByRole('button', { name: 'Create merchant' }).click();
   // The secret of its key is shown once, until the dialog is closed.
   await dialog.getByText('This is shown once').waitFor();
   assert.match(await dialog.locator('pre').last().innerText(), /\S{12,}/);
@@ -144,13 +144,14 @@ test('a statement is checked where it is chosen, and row by row in the language 
   await begin();
   const dialog = page.getByRole('dialog').last();
   await dialog.getByText('Noch keine Bankkonten.').waitFor();
-  await dialog.getByRole('button', { name: 'Bankkonto' }).click();
+  await dialog.getByRole('button', { name: 'Konto hinzufügen' }).click();
   await dialog.getByLabel('Name').fill('Haus');
   await dialog.getByLabel('Währung').fill('USD');
-  await dialog.getByRole('button', { name: 'Bankkonto' }).click();
+  await dialog.getByRole('button', { name: 'Konto hinzufügen' }).click();
 
-  await dialog.getByRole('combobox', { name: 'Konto' }).click();
-  await page.getByRole('option', { name: 'Haus' }).click();
+  // The only account is chosen already.
+  await dialog.getByRole('combobox', { name: 'Konto' }).waitFor();
+  assert.equal(await dialog.getByRole('combobox', { name: 'Konto' }).inputValue(), 'Haus');
   const choose = (name: string, text: string) =>
     dialog.locator('input[type=file]').setInputFiles({
       name,
@@ -164,5 +165,13 @@ test('a statement is checked where it is chosen, and row by row in the language 
   await choose('november.xml', '<Document/>');
   await dialog.getByRole('button', { name: 'Vorschau' }).click();
   await dialog.getByRole('cell', { name: 'ist kein Kontoauszug im Format camt.053' }).waitFor();
+  // The columns of a CSV file are read from it, checked once, and used at once.
+  await choose('november.csv', 'Buchungstag;Zweck;Betrag\n02.03.2026;Gebühr;-12,90\n');
+  await dialog.getByRole('button', { name: 'CSV-Spalten festlegen' }).click();
+  const columns = page.getByRole('dialog', { name: 'CSV-Spalten festlegen' });
+  assert.equal(await columns.getByRole('textbox', { name: 'Betrag' }).inputValue(), 'Betrag');
+  await columns.getByRole('button', { name: 'CSV-Spalten festlegen' }).click();
+  await dialog.getByRole('button', { name: 'Vorschau' }).click();
+  await dialog.getByRole('cell', { name: /12,90/ }).waitFor();
   assert.deepEqual(faults, []);
 });

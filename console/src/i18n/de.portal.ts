@@ -64,7 +64,10 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     noEntries: 'Noch keine Auszüge. Lesen Sie den ersten ein.',
     noMovements: 'Auf dem Bankkonto hat sich noch nichts bewegt.',
     noAccounts: 'Noch keine Bankkonten. Benennen Sie das erste.',
-    noMappings: 'Legen Sie zuerst auf der Seite der Bank die CSV-Spalten fest.',
+    noMappings:
+      'Noch sind keine Spalten gespeichert. Wählen Sie die Datei und legen Sie dann ihre Spalten fest.',
+    chooseFile: 'Kontoauszug wählen',
+    guessed: 'Die Spalten dieser Datei sind eingetragen. Prüfen und speichern Sie sie, einmal je Bank.',
     readable: (entries: number) =>
       `${entries} ${entries === 1 ? 'Buchung' : 'Buchungen'}. Noch ist nichts eingelesen.`,
     unreadable: 'Diese Datei wird nicht eingelesen: Ihre Fehler stehen unten.',

@@ -60,7 +60,9 @@ export const portal = {
     noEntries: 'No statements yet. Import the first one.',
     noMovements: 'Nothing has moved on the bank account yet.',
     noAccounts: 'No bank accounts yet. Name the first one.',
-    noMappings: 'Set the CSV columns on the page of the bank first.',
+    noMappings: 'No columns are saved yet. Choose the file, then set its columns.',
+    chooseFile: 'Choose a statement of the bank',
+    guessed: 'The columns of this file are filled in. Check and save them, once for each bank.',
     readable: (entries: number) =>
       `${entries} ${entries === 1 ? 'entry' : 'entries'}. Nothing is imported yet.`,
     unreadable: 'This file is not imported: its errors are listed below.',

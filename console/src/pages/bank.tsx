@@ -1,20 +1,22 @@
-import { Alert, Button, FileInput, Group, Select, Stack, Text } from '@mantine/core';
+import { Alert, Button, FileInput, Group, Input, Select, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Answer } from '../answers.ts';
 import { type Fault, send, toBase64 } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from '../ui/actions.tsx';
+import { Actions, type Input as Given } from '../ui/actions.tsx';
 import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
-import { isWorkbook } from '../ui/csv.ts';
+import { isWorkbook } from '../ui/csv-table.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { Icon } from '../ui/icons.tsx';
 import { useItems } from '../ui/items.ts';
 import { type Item, List, type ListProps, Rows } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
 import { Empty, FaultText, Panel, Problem, submits } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
+import { guessColumns } from './bank-columns.ts';
 
 type Match = Answer<'bank.match'>;
 
@@ -134,7 +136,8 @@ function Form({ close }: { close(): void }) {
   const texts = useTexts();
   const { label, action } = useWords();
   const client = useQueryClient();
-  const [values, setValues] = useState<Record<string, string | null>>({ format: 'camt053' });
+  const [chosen, setChosen] = useState<Record<string, string | null>>({ format: 'camt053' });
+  const [columns, setColumns] = useState<Given>();
   const [file, setFile] = useState<File | null>(null);
   const [isZipped, setWorkbook] = useState(false);
   const [seen, setSeen] = useState<Imported>();
@@ -143,13 +146,23 @@ function Form({ close }: { close(): void }) {
   const accounts = useItems<Named>('/bank/accounts')?.map(({ name }) => name);
   const mappings = useItems<Named>('/bank/mappings')?.map(({ name }) => name);
   const choices = { account: accounts ?? [], format: [...formats], mapping: mappings ?? [] };
+  // Of one, there is nothing to choose.
+  const only = (names: readonly string[] | undefined) => (names?.length === 1 ? (names[0] ?? null) : null);
+  const values = { account: only(accounts), mapping: only(mappings), ...chosen };
+  const isCsv = chosen['format'] === 'csv';
+  const choose = (changed: Record<string, string | null>) => {
+    setChosen((before) => ({ ...before, ...changed }));
+    setSeen(undefined);
+  };
   // Each preview has a key of its own, so an import that is sent twice happens once.
   const key = useRef('');
   const { mutate, error, isPending, reset } = useMutation({
     mutationFn: async (dryRun: boolean) => {
       if (!file || isZipped) return;
       const bytes = new Uint8Array(await file.arrayBuffer());
-      const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value));
+      const given = Object.fromEntries(
+        Object.entries(values).filter(([name, value]) => value && (name !== 'mapping' || isCsv)),
+      );
       const body = { ...given, file: toBase64(bytes), dryRun };
       if (dryRun) key.current = crypto.randomUUID();
       const answer = await send<Imported>('POST', '/bank/import', {
@@ -167,18 +180,15 @@ function Form({ close }: { close(): void }) {
     <form onSubmit={submits(() => mutate(!seen?.ok))}>
       <Stack>
         {(['account', 'format', 'mapping'] as const).map((name) =>
-          name === 'mapping' && values['format'] !== 'csv' ? null : (
+          name === 'mapping' && !isCsv ? null : (
             <Select
               key={name}
               label={label(name)}
               required
               data={choices[name]}
-              value={values[name] ?? null}
+              value={(values as typeof chosen)[name] ?? null}
               error={name === 'mapping' && mappings?.length === 0 && texts.bank.noMappings}
-              onChange={(value) => {
-                setValues({ ...values, [name]: value });
-                setSeen(undefined);
-              }}
+              onChange={(value) => choose({ [name]: value })}
             />
           ),
         )}
@@ -187,13 +197,36 @@ function Form({ close }: { close(): void }) {
           required
           value={file}
           error={isZipped && texts.portal.notCsv}
-          onChange={async (chosen) => {
-            setFile(chosen);
+          placeholder={texts.bank.chooseFile}
+          leftSection={<Icon name="audit" />}
+          onChange={async (given) => {
+            setFile(given);
             setSeen(undefined);
             reset();
-            setWorkbook(chosen !== null && isWorkbook(new Uint8Array(await chosen.arrayBuffer())));
+            setColumns(undefined);
+            const bytes = new Uint8Array((await given?.arrayBuffer()) ?? []);
+            setWorkbook(isWorkbook(bytes));
+            if (given === null || isWorkbook(bytes)) return;
+            const format = /^\W*</.test(new TextDecoder().decode(bytes.slice(0, 20))) ? 'camt053' : 'csv';
+            choose({ format });
+            if (format === 'csv') setColumns(guessColumns(bytes));
           }}
         />
+        {isCsv && columns && (
+          <Input.Wrapper description={texts.bank.guessed}>
+            <Group mt={8}>
+              <Actions
+                acts={[
+                  {
+                    name: 'bank.mapping',
+                    initial: { name: values.account ?? undefined, ...columns },
+                    onDone: ({ name }) => choose({ mapping: String(name) }),
+                  },
+                ]}
+              />
+            </Group>
+          </Input.Wrapper>
+        )}
         {seen && <Preview of={seen} />}
         {error && <Problem error={error} />}
         <Group justify="flex-end" gap={8}>

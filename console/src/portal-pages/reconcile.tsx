@@ -4,12 +4,13 @@ import { useState } from 'react';
 import type { Listed } from '../answers.ts';
 import { readPages } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
-import { decode, saveCsv } from '../ui/csv.ts';
+import { saveCsv } from '../ui/csv.ts';
+import { AMOUNTS, columnLike, decode, readAmounts, readCsv } from '../ui/csv-table.ts';
 import { useFormat } from '../ui/format.ts';
 import { Rows } from '../ui/list.tsx';
 import { Head, Panel, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
-import { type Booked, type Compared, compare, readAmounts, readCsv } from './csv.ts';
+import { type Booked, type Compared, compare } from './compare.ts';
 import { useReconcileTexts } from './reconcile-texts.ts';
 
 type Opened = ReturnType<typeof readCsv> & { readonly name: string };
@@ -40,9 +41,11 @@ export function Screen() {
       if (text === undefined) throw new Error(notCsv);
       const found = readCsv(text);
       if (found.columns.length < 2) throw new Error(texts.oneColumn);
-      const named = (pattern: RegExp) => found.columns.find((column) => pattern.test(column)) ?? null;
       setFile({ ...found, name: chosen.name });
-      setColumns({ reference: named(/ref|beleg|order|bon/i), amount: named(/amount|betrag|total|sum/i) });
+      setColumns({
+        reference: columnLike(found.columns, /ref|beleg|order|bon/i) ?? null,
+        amount: columnLike(found.columns, AMOUNTS) ?? null,
+      });
     },
   });
   const {

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from 'react';
 import { type Fault, toBase64 } from '../api.ts';
 import type { Field } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
-import { decode } from './csv.ts';
+import { decode } from './csv-table.ts';
 import { useFormat } from './format.ts';
 import { useChoices } from './names.ts';
 import { readNumber } from './number.ts';

@@ -16,9 +16,13 @@ type HeadProps = {
   readonly children?: ReactNode;
 };
 
-/** Returns what a form does when it is submitted: it does not leave the page. */
+/**
+ * Returns what a form does when it is submitted: it does not leave the page, and submits no form from which
+ * its dialog was opened.
+ */
 export const submits = (run: () => void) => (event: FormEvent) => {
   event.preventDefault();
+  event.stopPropagation();
   run();
 };
 

@@ -1,7 +1,30 @@
-import { type Language, readNumber } from '../ui/number.ts';
+import { type Language, readNumber } from './number.ts';
+
+/** The rows of CSV files that people choose, whose form is guessed. */
+
+/** Whether a file is a workbook, which is a ZIP archive. */
+export const isWorkbook = ([first, second]: Uint8Array): boolean => first === 0x50 && second === 0x4b;
+
+/**
+ * The text of a file: UTF-8, UTF-16 with its mark, or what older tills on Windows write.
+ * @returns undefined for what is no text, such as a workbook
+ */
+export function decode(bytes: Uint8Array): string | undefined {
+  const [first, second] = bytes;
+  if (isWorkbook(bytes)) return undefined;
+  if (first === 0xff && second === 0xfe) return new TextDecoder('utf-16le').decode(bytes);
+  if (first === 0xfe && second === 0xff) return new TextDecoder('utf-16be').decode(bytes);
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return new TextDecoder('windows-1252').decode(bytes);
+  }
+}
 
 /** Reads a CSV file: quoted fields, and the separator that its first line uses most. */
 export function readCsv(text: string): {
+  readonly separator: string;
   readonly columns: readonly string[];
   /** `line` counts the rows of the file, as a spreadsheet does. */
   readonly rows: readonly { readonly line: number; readonly of: Readonly<Record<string, string>> }[];
@@ -36,8 +59,15 @@ export function readCsv(text: string): {
     line,
     of: Object.fromEntries(columns.map((column, index) => [column, fields[index] ?? ''])),
   }));
-  return { columns, rows };
+  return { separator, columns, rows };
 }
+
+/** Returns the first column with a name like one of those that tills and banks give it. */
+export const columnLike = (columns: readonly string[], names: RegExp): string | undefined =>
+  columns.find((column) => names.test(column));
+
+/** The columns of amounts. */
+export const AMOUNTS = /amount|betrag|total|sum|umsatz/i;
 
 /** A text with one of the two separators that can only mean decimals, or with both. */
 const DECIMALS = {
@@ -48,42 +78,23 @@ const DECIMALS = {
 /** Currency signs, letters and blanks around a number. */
 const AROUND = /^[\p{Sc}\p{L}\s]+|[\p{Sc}\p{L}\s]+$/gu;
 
+/** The language in which the amounts of a file are written; the given one, if they do not tell. */
+export function languageOf(texts: readonly string[], language: Language): Language {
+  const typed = texts.map((text) => text.replace(AROUND, ''));
+  const other = language === 'en' ? 'de' : 'en';
+  const isWritten = (as: Language) => typed.some((text) => DECIMALS[as].test(text));
+  return isWritten(other) && !isWritten(language) ? other : language;
+}
+
 /**
  * Reads the amounts of a file. `1.234` has two meanings: that of the other amounts of the file, or else that
  * of the language of the page.
  * @returns the amounts, undefined where a text is not an amount
  */
 export function readAmounts(texts: readonly string[], language: Language): (number | undefined)[] {
-  const typed = texts.map((text) => text.replace(AROUND, ''));
-  const other = language === 'en' ? 'de' : 'en';
-  const isWritten = (as: Language) => typed.some((text) => DECIMALS[as].test(text));
-  const own = isWritten(other) && !isWritten(language) ? other : language;
-  return typed.map((text) => {
-    const amount = readNumber(text, own);
+  const own = languageOf(texts, language);
+  return texts.map((text) => {
+    const amount = readNumber(text.replace(AROUND, ''), own);
     return typeof amount === 'number' ? amount : undefined;
   });
-}
-
-export type Booked = { readonly reference: string; readonly amount: number };
-export type Compared = {
-  readonly agreeing: number;
-  readonly missingHere: readonly Booked[];
-  readonly missingThere: readonly Booked[];
-  readonly differing: readonly (Booked & { readonly inScrip: number })[];
-};
-
-/** Compares a till's list with Scrip's, by reference. */
-export function compare(till: readonly Booked[], scrip: readonly Booked[]): Compared {
-  const here = new Map(scrip.map((each) => [each.reference, each]));
-  const there = new Map(till.map((each) => [each.reference, each]));
-  const agreeing = till.filter(({ reference, amount }) => here.get(reference)?.amount === amount).length;
-  return {
-    agreeing,
-    missingHere: till.filter(({ reference }) => !here.has(reference)),
-    missingThere: scrip.filter(({ reference }) => !there.has(reference)),
-    differing: till.flatMap((each) => {
-      const inScrip = here.get(each.reference)?.amount;
-      return inScrip !== undefined && inScrip !== each.amount ? [{ ...each, inScrip }] : [];
-    }),
-  };
 }
