@@ -5,7 +5,17 @@ import { parseDateTime } from './time.ts';
 /** Checks requests by their schemas: those of tills, of people, and of the command line. */
 
 /** Keywords of our schemas that say how a field is shown or typed, and check nothing. Others are mistakes. */
-const VOCABULARY = ['x-format', 'x-labels', 'option', 'positional', 'stdin', 'file', 'names'];
+const VOCABULARY = [
+  'x-format',
+  'x-labels',
+  'x-roles',
+  'x-choices',
+  'option',
+  'positional',
+  'stdin',
+  'file',
+  'names',
+];
 
 /** A process compiles each schema once. Every error of a value is found, not only the first one. */
 const ajv = new Ajv({

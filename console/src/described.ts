@@ -1,5 +1,8 @@
 /** The operations of the service, as its OpenAPI document describes them. */
 
+/** What is offered to people of the operator, and to those of a merchant. */
+type Choices = Readonly<Record<'operator' | 'merchant', readonly string[]>>;
+
 /** A field of an operation's input, from the OpenAPI document of the service. */
 export type Field = {
   readonly name: string;
@@ -8,6 +11,10 @@ export type Field = {
   readonly type: string;
   readonly nullable: boolean;
   readonly options: readonly string[];
+  /** Options that depend on whose thing it is. */
+  readonly choices?: Choices | undefined;
+  /** The roles that may send the field; empty: those of the operation. */
+  readonly roles: readonly string[];
   readonly description: string;
   readonly example: string;
   /** What the value is, such as `merchant` or `day`; empty: what its type says. */
@@ -73,6 +80,8 @@ type Schema = {
   'x-format'?: string;
   'x-option'?: string;
   'x-argument'?: string;
+  'x-choices'?: Choices;
+  'x-roles'?: readonly string[];
   stdin?: boolean;
 };
 type Described = {
@@ -202,6 +211,8 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     type: schema.stdin ? 'secret' : (types.find((type) => type !== 'null') ?? 'string'),
     nullable: types.includes('null'),
     options: optionsOf(schema),
+    choices: schema['x-choices'],
+    roles: schema['x-roles'] ?? [],
     description: schema.description ?? '',
     example: String(schema.examples?.[0] ?? ''),
     format: schema['x-format'] ?? '',

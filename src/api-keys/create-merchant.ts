@@ -79,13 +79,14 @@ const create = changing({
     float: Type.Optional(
       Type.Number({
         title: 'First top-up',
+        'x-roles': MONEY,
         minimum: 0,
         maximum: AMOUNT_MAX,
         description: 'Money to put on its float, in major units.',
         examples: [100],
       }),
     ),
-    currency: Type.Optional(Currency),
+    currency: Type.Optional(Type.String({ ...Currency, 'x-roles': MONEY })),
     product: Type.Optional(ProductCode),
     opaque: Type.Optional(Opaque),
   },

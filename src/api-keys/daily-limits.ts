@@ -187,6 +187,7 @@ function requireLower(before: bigint | undefined, after: bigint | null): void {
 
 const set = changing({
   name: 'daily-limit.set',
+  title: 'Set daily limit',
   summary: 'Limit what a merchant, or one of its keys, may issue or redeem in a day of the books (03)',
   path: '/daily-limits',
   input: {

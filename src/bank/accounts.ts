@@ -178,7 +178,7 @@ on conflict (account, valid_from) do update set own_minor = excluded.own_minor`)
 
 const set = changing({
   name: 'bank.account',
-  title: 'Bank account',
+  title: 'Add account',
   summary: 'Name one of your bank accounts, or change its number or the amount of your own money in it',
   description:
     'Statements of another account are refused. The own money of a new account counts from the beginning, a ' +

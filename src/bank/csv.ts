@@ -99,7 +99,7 @@ const { dateFormat, decimal, entryReference, delimiter, encoding, ...required } 
 
 const save = changing({
   name: 'bank.mapping',
-  title: 'CSV columns',
+  title: 'Set CSV columns',
   summary: "Save how the columns of a bank's CSV are read",
   path: '/bank/mappings',
   input: {

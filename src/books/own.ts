@@ -78,7 +78,7 @@ export function openBalance(operator: Operator, opening: Opening): Promise<Booke
 
 export const transfer = changing({
   name: 'books.transfer',
-  title: 'Own transfer',
+  title: 'Book an own transfer',
   summary: 'Book income that you took out, tax that you paid, or money for goodwill',
   path: '/books/transfer',
   input: {
@@ -110,7 +110,7 @@ export const transfer = changing({
 
 export const opening = changing({
   name: 'books.opening',
-  title: 'Opening balance',
+  title: 'Take over a balance',
   summary: 'Take over a balance that another system leaves behind, before the first day is closed',
   description: 'Openings of an account add up. Floats are opened by a top-up, and vouchers by an import.',
   path: '/books/opening',

@@ -126,7 +126,7 @@ const topUpFloat = changing({
     amount: Amount('In major units.'),
     currency: FloatCurrency,
     reference: Type.Optional(
-      Nullable(Line(100, 'Your reference: a repetition under it tops up once.', 'transfer-81')),
+      Nullable(Line(100, 'Your reference: a repetition under it books once.', 'transfer-81')),
     ),
   },
   output: Type.Object({
@@ -163,7 +163,7 @@ const topUpFloat = changing({
 
 const warnFloat = changing({
   name: 'float.warn',
-  title: 'Warn below',
+  title: 'Set the threshold',
   summary: 'Set the threshold of a low float, at which its merchant gets an event',
   path: '/floats/warn',
   input: {

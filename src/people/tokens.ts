@@ -237,7 +237,7 @@ const CreateToken = {
   networks: Type.Optional(
     Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
       maxItems: NETWORKS_MAX,
-      description: 'A network from which it may be used, in CIDR; anywhere, unless set.',
+      description: 'The networks from which it may be used; left out: any.',
     }),
   ),
   stepUp: Type.Optional(Type.Boolean({ description: 'Let it run operations of the risk `step-up`.' })),

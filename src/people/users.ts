@@ -35,6 +35,7 @@ export const Roles = Type.Array(Word(ALL_ROLES), {
   minItems: 1,
   uniqueItems: true,
   description: 'Their rights add up.',
+  'x-choices': { operator: ROLES, merchant: PORTAL_ROLES },
 });
 
 export const UserSchema = Type.Object({

@@ -218,7 +218,7 @@ function endOfPeriod(day: string, terms: Terms | undefined): string {
 
 export const draftSettlement = changing({
   name: 'settlement.draft',
-  title: 'New draft',
+  title: 'Create draft',
   summary: 'Draft the settlements that are due: of a merchant, or of all; an existing draft is made again',
   path: '/settlements',
   input: {

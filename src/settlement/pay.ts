@@ -24,7 +24,7 @@ import {
 
 const PAY = {
   name: 'settlement.pay',
-  title: 'Pay',
+  title: 'Record payment',
   summary: 'Book that the bank has paid a settlement',
   sentence: 'Book that settlement {number} of {merchant}, {from} to {to}, was paid by the bank: {amount}',
   approval: twoPeople({ why: 'Money leaves the operator.', after: 'settlement.approve' }),

@@ -178,7 +178,7 @@ const BODY_MAX_BYTES = 2 * 1024 * 1024;
 
 export const payoutFile = changing({
   name: 'settlement.file',
-  title: 'Payout file',
+  title: 'Make a payout file',
   summary: 'Make a file that pays settlements, for your bank; it books nothing',
   description:
     'Account numbers are not stored: they are sent with each request, as CSV with the columns `merchantId`, ' +

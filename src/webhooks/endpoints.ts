@@ -231,7 +231,7 @@ function checkWish({ merchantId, url, pull = false, full = false }: Wish): void 
 
 const add = changing({
   name: 'webhook.add',
-  title: 'New endpoint',
+  title: 'Add endpoint',
   summary: 'Add an endpoint, whose secret is shown once',
   path: '/webhooks',
   input: {

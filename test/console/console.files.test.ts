@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { test } from 'node:test';
+import { hints } from '../../console/src/i18n/de.actions.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
 import { en } from '../../console/src/i18n/en.ts';
@@ -175,6 +176,24 @@ test('every action of a page has a German text, and every field of its form a Ge
     for (const field of Object.keys(operation.input.properties))
       assert.ok(de.fields[field], `the field ${field} of ${name} has no German label`);
   }
+});
+
+test('a German help for fields of one name serves only those that the schemas describe in one way', () => {
+  const described = new Map<string, Set<string>>();
+  const known = new Set<string>();
+  for (const { name: operation, input, effect } of [...OPERATIONS, ...PORTAL_OPERATIONS]) {
+    for (const [name, { description = '' }] of Object.entries<{ description?: string }>(input.properties)) {
+      for (const each of [name, `${operation}.${name}`]) known.add(each);
+      if (effect === 'read' || hints[`${operation}.${name}`] !== undefined) continue;
+      described.set(name, (described.get(name) ?? new Set()).add(description));
+    }
+  }
+  const shared = Object.keys(hints).filter((name) => (described.get(name)?.size ?? 0) > 1);
+  assert.deepEqual(shared, []);
+  assert.deepEqual(
+    Object.keys(hints).filter((name) => !known.has(name)),
+    [],
+  );
 });
 
 /** Fields that pages show as links. */

@@ -10,17 +10,18 @@ import { goes, openStage, opens } from '../support/console.scene.ts';
 
 const skip = await whyNoBrowser();
 
-/** Presses a button, and the button of the dialog that has the same name. */
-async function does(page: Page, name: string, fields: Readonly<Record<string, string>> = {}) {
+/** Presses a button, and one of the dialog, which usually has the same name. */
+async function does(page: Page, name: string, fields: Readonly<Record<string, string>> = {}, button = name) {
   await page.getByRole('main').getByRole('button', { name, exact: true }).click();
-  await confirms(page, name, fields);
+  await confirms(page, button, fields);
 }
 
-async function confirms(page: Page, name: string, fields: Readonly<Record<string, string>> = {}) {
+/** @param button of the dialog */
+async function confirms(page: Page, button: string, fields: Readonly<Record<string, string>> = {}) {
   const dialog = page.getByRole('dialog');
   for (const [label, value] of Object.entries(fields))
     await dialog.getByLabel(new RegExp(`^${label}`)).fill(value);
-  await dialog.getByRole('button', { name, exact: true }).click();
+  await dialog.getByRole('button', { name: button, exact: true }).click();
   return dialog;
 }
 
@@ -37,7 +38,7 @@ async function approves(page: Page, title: string) {
 
 /** Makes the payout file from a CSV of accounts, and checks its amount. */
 async function makesPayoutFile(page: Page, merchantId: string) {
-  await page.getByRole('main').getByRole('button', { name: 'Payout file' }).click();
+  await page.getByRole('main').getByRole('button', { name: 'Make a payout file' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('combobox', { name: 'Format' }).click();
   await page.getByRole('option', { name: 'pain.001 (XML)' }).click();
@@ -48,7 +49,7 @@ async function makesPayoutFile(page: Page, merchantId: string) {
   await dialog.getByLabel('Your IBAN').fill('DE89 3704 0044 0532 0130 00');
   const [payout] = await Promise.all([
     page.waitForEvent('download'),
-    dialog.getByRole('button', { name: 'Payout file' }).click(),
+    dialog.getByRole('button', { name: 'Make a payout file' }).click(),
   ]);
   const text = await readFile(await payout.path(), 'utf8');
   assert.match(text, /<InstdAmt Ccy="USD">97\.10<\/InstdAmt>/);
@@ -110,8 +111,8 @@ test('support finds a voucher by its masked code, and corrects a redemption', { 
   };
   const redemption = sale.items.find(({ kind }) => kind === 'REDEMPTION')?.transactionId;
   await goes(page, `/transactions/${redemption}`);
-  await does(page, 'Correct', { Amount: '30', Reason: 'The customer gave one back.' });
   // Support proposes; the owner approves.
+  await does(page, 'Correct', { Amount: '30', Reason: 'The customer gave one back.' }, 'Propose');
   await page.getByRole('dialog').getByText('Proposed').waitFor();
   assert.deepEqual(faults, []);
   const owner = await opens(openBrowser(t), stage, stage.owner, '/approvals');
@@ -137,10 +138,10 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
     await page.getByText(/was closed|was due/).waitFor();
   }
   await goes(page, '/settlements');
-  await page.getByRole('button', { name: 'New draft' }).first().click();
+  await page.getByRole('button', { name: 'Create draft' }).first().click();
   await page.getByRole('dialog').getByRole('combobox', { name: 'Merchant' }).click();
   await page.getByRole('option', { name: `(${stage.scene.shop.merchant.id})` }).click();
-  await confirms(page, 'New draft');
+  await confirms(page, 'Create draft');
   await ready(page, 'Draft');
   const path = new URL(page.url()).pathname.replace('/console', '');
 
@@ -171,13 +172,13 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   const files = second.page.getByRole('region', { name: 'Payout files' });
   await files.getByRole('cell', { name: /^\d+-2026-0001$/ }).waitFor();
   await goes(second.page, path);
-  await does(second.page, 'Pay', {
+  await does(second.page, 'Record payment', {
     'Bank reference': 'transfer 81',
     Reference: 'payout 1',
     'Value date': '2026-03-02',
   });
   await second.page.getByRole('dialog').getByText('Proposed', { exact: true }).waitFor();
-  await approves(page, 'Settlement: Pay');
+  await approves(page, 'Settlement: Record payment');
   await goes(page, path);
   await page.getByText('Paid', { exact: true }).first().waitFor();
   const number = await page.getByRole('heading', { level: 1 }).innerText();

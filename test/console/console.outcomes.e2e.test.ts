@@ -64,9 +64,9 @@ test('a payout that the bank made and the books lack is booked from the page of 
   await dialog.getByRole('button', { name: 'Match' }).click();
   const lacking = page.getByRole('region', { name: 'Payouts that the bank made and the books lack' });
   await lacking.getByText('USD 97.10').waitFor();
-  await lacking.getByRole('button', { name: 'Pay' }).click();
+  await lacking.getByRole('button', { name: 'Record payment' }).click();
   await dialog.getByLabel(/^Reference/).fill('payout 1');
-  await dialog.getByRole('button', { name: 'Pay' }).click();
+  await dialog.getByRole('button', { name: 'Record payment' }).click();
   await dialog.getByText('Proposed', { exact: true }).waitFor();
   const { items } = (await stage.ask(stage.owner, '/approvals')) as { items: { id: string }[] };
   await stage.ask(stage.owner, `/approvals/${items[0]?.id}/approve`, {});

@@ -110,10 +110,10 @@ test('a form keeps its input after a conflict, and a right-to-left name of 200 l
   const name = 'قسيمة هدية '.repeat(19).slice(0, 199).trim();
   const changed = await stage.owner.browser.send('PATCH', '/products/DEFAULT', { name });
   assert.equal(changed.status, 200, changed.text);
-  await dialog.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.getByText('Somebody else has changed this').waitFor();
   assert.equal(await dialog.getByLabel('Valid for').inputValue(), '400');
-  await dialog.getByRole('button', { name: 'Edit' }).click();
+  await dialog.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { level: 1, name: name.slice(0, 30) }).waitFor();
   await page.getByText('400', { exact: true }).waitFor();
   assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360);

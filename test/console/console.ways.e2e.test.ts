@@ -123,10 +123,35 @@ test('a field that may be left empty is sent as none', { skip }, async (t) => {
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 5, reference: 'one' });
   const { page } = await opens(openBrowser(t), stage, stage.owner, `/merchants/${merchantId}`);
   await page.getByRole('main').getByRole('button', { name: 'Actions' }).click();
-  await page.getByRole('menuitem', { name: 'Warn below' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Warn below' });
+  await page.getByRole('menuitem', { name: 'Set the threshold' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Set the threshold' });
   const answer = page.waitForResponse((response) => response.request().method() === 'POST');
-  await dialog.getByRole('button', { name: 'Warn below' }).click();
+  await dialog.getByRole('button', { name: 'Set the threshold' }).click();
   assert.equal((await answer).request().postDataJSON().below, null);
   await dialog.waitFor({ state: 'hidden' });
+});
+
+test('a form asks for what the roles of the person may send', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const browser = openBrowser(t);
+  const operations = await opens(browser, stage, await stage.join('operations'), '/merchants');
+  await operations.page.getByRole('button', { name: 'Create merchant' }).first().click();
+  const made = operations.page.getByRole('dialog', { name: 'Create merchant' });
+  await made.getByRole('textbox', { name: 'Name' }).waitFor();
+  assert.equal(await made.getByRole('textbox', { name: 'First top-up' }).count(), 0);
+
+  const { page } = await opens(browser, stage, stage.owner, '/users');
+  await page.getByRole('button', { name: 'Invite' }).first().click();
+  const dialog = page.getByRole('dialog', { name: 'Invite' });
+  await dialog.getByRole('checkbox', { name: 'Auditor' }).check();
+  assert.equal(await dialog.getByRole('checkbox', { name: 'Cashier' }).count(), 0);
+  await dialog.getByRole('combobox', { name: 'Merchant' }).click();
+  await page.getByRole('option', { name: `(${stage.merchantId})` }).click();
+  await dialog.getByRole('checkbox', { name: 'Cashier' }).check();
+  // What a merchant's person cannot be is no longer chosen.
+  assert.equal(await dialog.getByRole('checkbox', { name: 'Auditor' }).count(), 0);
+  const proposed = page.waitForRequest((request) => request.method() === 'POST');
+  await dialog.getByRole('textbox', { name: 'Email' }).fill('bea@example.com');
+  await dialog.getByRole('button', { name: 'Invite' }).click();
+  assert.deepEqual((await proposed).postDataJSON().roles, ['cashier']);
 });

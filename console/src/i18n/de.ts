@@ -110,6 +110,8 @@ export const de: Catalogue = {
   },
   action: {
     cancel: 'Abbrechen',
+    save: 'Speichern',
+    propose: 'Vorschlagen',
     throwAway: 'Das Formular schließen? Ihre Eingabe geht verloren.',
     reveal: 'Eingabe zeigen',
     done: 'erledigt',

@@ -105,6 +105,8 @@ export const en = {
   },
   action: {
     cancel: 'Cancel',
+    save: 'Save',
+    propose: 'Propose',
     throwAway: 'Close the form? What you typed is lost.',
     reveal: 'Show what is typed',
     done: 'done',

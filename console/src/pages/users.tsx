@@ -37,7 +37,11 @@ export function Screen() {
             acts={[
               item['state'] === 'active' &&
                 item['confirmed'] === false && { name: 'user.confirm', given, effect },
-              isOpen && { name: 'user.set-roles', given, current: { roles: item['roles'] } },
+              isOpen && {
+                name: 'user.set-roles',
+                given: { ...given, merchantId: item['merchantId'] },
+                current: { roles: item['roles'] },
+              },
               item['state'] === 'invited' && { name: 'user.remove', given, effect, isDanger: true },
               isOpen && { name: 'user.end-sessions', given, effect },
               isOpen && { name: 'user.reset-2fa', given, effect, isDanger: true },

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { ApiProblem, type Download, get } from '../api.ts';
-import type { Operation } from '../described.ts';
+import type { Field, Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { perform } from '../operations.ts';
 import type { Act, Input } from './actions.tsx';
@@ -27,6 +27,32 @@ type Answer = Readonly<Record<string, unknown>>;
 
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
 
+/** What the form of an operation asks this person for, who may perform the operation or only propose it. */
+function useAsked(operation: Operation, given: Input) {
+  const { door, session } = useApp();
+  const hasRole = (roles: readonly string[]) =>
+    roles.some((role) => session?.user.roles.includes(role) ?? false);
+  const fieldsOf = (values: Input): readonly Field[] => {
+    const isMerchants = door === 'portal' || Boolean(values['merchantId'] ?? given['merchantId']);
+    return operation.fields
+      .filter(({ name, roles }) => !(name in given) && (roles.length === 0 || hasRole(roles)))
+      .map((field) => ({
+        ...field,
+        options: field.choices?.[isMerchants ? 'merchant' : 'operator'] ?? field.options,
+      }));
+  };
+  /** Drops what was chosen and is not offered any more. */
+  const withoutOthers = (values: Input): Input => {
+    const fields = fieldsOf(values).filter(({ name, choices }) => choices && Array.isArray(values[name]));
+    const kept = fields.map(({ name, options }) => [
+      name,
+      (values[name] as string[]).filter((each) => options.includes(each)),
+    ]);
+    return { ...values, ...Object.fromEntries(kept) };
+  };
+  return { fieldsOf, withoutOthers, onlyProposes: !hasRole(operation.roles) };
+}
+
 /** The dialog of an operation: its fields, its effect and a reason, then its result. */
 export function ActionForm({ act, operation, hold, close }: Props) {
   const { name, given = {}, initial = {}, isDanger, onDone } = act;
@@ -45,7 +71,9 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   // The same input has the same key, so if it is sent twice, the change happens once.
   const sent = useRef({ key: '', input: '' });
   const label = act.label ?? words.action(name).label;
-  const fields = operation.fields.filter((field) => !(field.name in given));
+  const { fieldsOf, withoutOthers, onlyProposes } = useAsked(operation, given);
+  const fields = fieldsOf(values);
+  const verb = onlyProposes ? texts.propose : act.current ? texts.save : label;
 
   const finish = (done: Answer) => {
     close();
@@ -124,7 +152,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
               problem={problems.find((each) => each.field === field.name)}
               onChange={(value) => {
                 hold('input');
-                setValues({ ...values, [field.name]: value });
+                setValues(withoutOthers({ ...values, [field.name]: value }));
               }}
             />
           ))}
@@ -146,7 +174,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
                 {texts.cancel}
               </Button>
               <Button type="submit" size="sm" color={isDanger ? 'red.8' : undefined} loading={isPending}>
-                {label}
+                {verb}
               </Button>
             </Group>
           )}

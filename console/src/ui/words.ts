@@ -4,9 +4,17 @@ import { labelOf } from '../i18n/label.ts';
 
 /** The verb of an operation, such as `suspend`, as the text of a button. */
 function verbOf(noun: string, verb: string): string {
-  if (verb === 'create') return `New ${noun.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`;
+  if (verb === 'create') return `Create ${noun.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`;
   return verb === 'set' ? 'Edit' : labelOf(verb);
 }
+
+/** The description of a field as help in a form, where nothing is null or left out, and a file is chosen. */
+const asHelp = (description: string) =>
+  description
+    .replaceAll('`', '')
+    .replace(/\bIn major units\b/g, 'For example 12.50')
+    .replace(/, in (major units|base64)\b/g, '')
+    .replace(/\b(null|left out|Left out):/g, (word) => (word === 'Left out:' ? 'Empty:' : 'empty:'));
 
 /** The names of the API's fields, states and operations in the language of the page. */
 export function useWords() {
@@ -34,7 +42,7 @@ export function useWords() {
     /** What belongs into a field. Of a thing that is chosen by its name, nobody needs to know the id. */
     hint: (operation: string, { name, description }: Field): string | undefined => {
       if (hints) return hints[`${operation}.${name}`] ?? hints[name];
-      return /^The (id|code) of /.test(description) ? undefined : description.replaceAll('`', '');
+      return /^The (id|code) of /.test(description) ? undefined : asHelp(description);
     },
   };
 }
