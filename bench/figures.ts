@@ -4,6 +4,17 @@ export const print = (line: string) => void process.stdout.write(`${line}\n`);
 export const whole = (figure: number) => Math.round(figure).toLocaleString('en');
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** The most columns of a line of a page. */
+const COLUMNS = 110;
+
+/** A paragraph in lines of at most 110 columns. */
+export function filled(paragraph: string): string {
+  return paragraph.split(/\s+/).reduce((text, word) => {
+    const isFull = text.length - text.lastIndexOf('\n') + word.length > COLUMNS;
+    return `${text}${isFull ? '\n' : ' '}${word}`;
+  });
+}
+
 /** The median of several figures. */
 export function median(figures: readonly number[]): number {
   const sorted = [...figures].sort((one, other) => one - other);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { filled } from './figures.ts';
 
 /**
  * The age of figures. A section with figures names the files that it measures, with their digest at that
@@ -10,8 +11,6 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const DIGITS = 12;
-/** The most columns of a line. */
-const WIDTH = 110;
 
 /** What a section says whose code is not the measured one any more. */
 export const CHANGED = '**The code has changed since.**';
@@ -31,7 +30,14 @@ const OVERLOAD = [...REDEEM, 'src/http/overload.ts'];
 
 /** The files that each part of the report measures. */
 export const MEASURED = {
-  operations: [...REDEEM, 'sql/007-activate.sql', 'sql/009-update-redemption.sql', 'sql/010-balance.sql'],
+  operations: [
+    ...REDEEM,
+    'sql/007-activate.sql',
+    'sql/009-update-redemption.sql',
+    'sql/010-balance.sql',
+    'sql/011-transactions.sql',
+    'src/ledger/transactions.ts',
+  ],
   generate: ['sql/012-vouchers.sql', 'src/batches/generate.ts', 'src/batches/fill.ts', 'src/batches/rows.ts'],
   download: ['src/batches/download.ts', 'src/batches/rows.ts'],
   latency: REDEEM,
@@ -61,10 +67,6 @@ export function digestOf(paths: readonly string[]): string {
  * @param digest of the files when they were measured
  */
 export function markOf(paths: readonly string[], digest: string): string {
-  const words = ['<!--', 'measures', ...paths.slice(0, -1), `${paths.at(-1)}:`, digest, '-->'];
-  const mark = words.reduce((text, word) => {
-    const isFull = text.length - text.lastIndexOf('\n') + word.length > WIDTH;
-    return `${text}${isFull ? '\n' : ' '}${word}`;
-  });
+  const mark = filled(`<!-- measures ${paths.join(' ')}: ${digest} -->`);
   return digest === digestOf(paths) ? mark : `${mark}\n\n${CHANGED}`;
 }

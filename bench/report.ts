@@ -5,7 +5,7 @@ import { drawBatches, tellDownload, tellGenerate } from './batches.report.ts';
 import type { BloatResult } from './bloat.ts';
 import { barChart } from './chart.ts';
 import type { CrowdsResult } from './crowds.ts';
-import { cellsOf, median, TIMES, table, whole } from './figures.ts';
+import { cellsOf, filled, median, TIMES, table, whole } from './figures.ts';
 import type { BatchesResult } from './generate.ts';
 import type { GrowthResult } from './growth.ts';
 import type { LatencyResult, ProcessesResult, StartResult } from './limits.ts';
@@ -234,7 +234,9 @@ function sectionOf(key: keyof Report, latest: (key: keyof Report) => Past | unde
   if (!past) return [];
   const [heading, text] = (SECTIONS[key] as (result: unknown) => Section)(past[key]);
   const mark = markOf(MEASURED[key], past.digests?.[key] ?? UNKNOWN);
-  return [`### ${heading}\n\n${mark}\n\n${when(past)}\n\n${text}`];
+  const paragraphs = `${when(past)}\n\n${text}`.split('\n\n');
+  const shown = paragraphs.map((each) => (/^[|!]/.test(each) ? each : filled(each)));
+  return [`### ${heading}\n\n${mark}\n\n${shown.join('\n\n')}`];
 }
 
 async function drawOperations({ yardsticks, all }: OperationsResult): Promise<void> {

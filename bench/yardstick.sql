@@ -35,7 +35,7 @@ begin
   insert into claims (id, serial_number, merchant_id, operation, reference, fingerprint)
   values (new_id, v.serial_number, of_merchant, 'redeem', of_reference, (amount * 100)::text);
   insert into journal (id, kind, debit_account, credit_account, amount_minor, currency, merchant_id, key_id,
-    serial_number, reference, occurred_at)
+    serial_number, reference, previous_use_id, occurred_at)
   values (new_id, 'REDEMPTION', v.serial_number, settlement, amount, v.currency, of_merchant,
     'key_bDxTqHDikohFuaAj', v.serial_number, of_reference, v.last_use_id, now());
   update vouchers set balance_minor = balance_minor - amount, last_use_id = new_id

@@ -38,6 +38,21 @@ begin
   end loop;
 end $$;
 
+-- A function that reads all shards cannot use a generic plan either.
+do $$
+declare
+  signature text;
+begin
+  for signature in
+    select p.oid::regprocedure::text from pg_proc p
+    where p.pronamespace = 'scrip'::regnamespace and p.prosrc ~ '\m(journal|vouchers)\M'
+      and 'p_bucket' <> all (coalesce(p.proargnames, '{}'))
+      and exists (select from unnest(p.proconfig) s where s like 'plan_cache_mode=%')
+  loop
+    execute format('alter function %s reset plan_cache_mode', signature);
+  end loop;
+end $$;
+
 -- Citus does not see the parameters of an SQL function. Functions that read the shards become PL/pgSQL.
 do $$
 declare

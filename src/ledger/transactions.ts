@@ -5,10 +5,14 @@ import { type Money, toNumber } from '../money.ts';
 import { isoTime } from '../time.ts';
 import { locate, lookingUp } from './booking.ts';
 import { checkLookupReference } from './claims.ts';
-import { listOf, TRANSACTION_KINDS } from './kinds.ts';
 
-/** The longest list of transactions in the API. */
+/** The longest list of transactions in the API. list_transactions of sql/011-transactions.sql has it too. */
 const LIST_MAX = 50;
+/**
+ * A voucher is activated before its batch ends. The processes that fill a batch may have clocks that differ,
+ * by less than this (check_stamp of sql/005-rules.sql).
+ */
+const BATCH_MARGIN_MS = 4 * 60_000;
 
 /** The function of sql/011-transactions.sql. */
 export const FIND_TRANSACTIONS: HotStatement = {
@@ -17,31 +21,18 @@ export const FIND_TRANSACTIONS: HotStatement = {
 };
 
 /**
- * Lists the newest transactions of a merchant, newest first, by their own index. It does not include
- * activations by batches: see listBatchActivations.
+ * Lists the newest transactions of a merchant, newest first, by the function of sql/011-transactions.sql. It
+ * does not include activations by batches: see listBatchActivations.
  */
-export function listOwnTransactions(merchantId: number, inForce: boolean): Sql {
-  const shown = inForce
-    ? sql`j.kind in ('ACTIVATION', 'REDEMPTION') and u.original_id is null`
-    : sql`j.kind in ${listOf(TRANSACTION_KINDS)}`;
-  // One query without a subquery: on several shards, each of them then joins its own newest rows.
-  return sql`
-select j.id, j.kind, j.amount_minor, j.occurred_at, j.reference, j.serial_number, j.original_id,
-  u.original_id is not null as canceled, v.sealed, b.decimals
-from journal j
-join vouchers v on v.bucket = j.bucket and v.serial_number = j.serial_number
-join batches b on b.id = v.batch_id
-left join redemption_updates u on u.bucket = j.bucket and u.original_id = j.id
-where j.merchant_id = ${merchantId} and j.batch_id is null and ${shown}
-order by j.id desc limit ${LIST_MAX}`;
-}
+const listOwnTransactions = (merchantId: number, inForce: boolean) =>
+  sql`select * from list_transactions(${merchantId}, ${inForce})`;
 
 /** Lists a merchant's newest completed batches whose vouchers were active at once, newest first. */
-function listActivatedBatches(merchantId: number): Sql {
+function listActivatedBatches(merchantId: number, since: Date): Sql {
   return sql`
 select id, reference, quantity from batches
 where merchant_id = ${merchantId} and status = 'COMPLETED' and value_minor is not null
-  and activation = 'immediate'
+  and activation = 'immediate' and ended_at >= ${since}
 order by ended_at desc limit ${LIST_MAX}`;
 }
 
@@ -209,17 +200,23 @@ export async function listTransactions(
   const own = await readDb.query<TransactionRow>(
     listOwnTransactions(context.merchant.id, options.inForceOnly),
   );
-  const generated = await listGenerated(context);
+  const oldest = own.length < LIST_MAX ? undefined : own.at(-1)?.occurred_at;
+  const generated = await listGenerated(context, new Date((oldest?.getTime() ?? 0) - BATCH_MARGIN_MS));
   return [...own, ...generated]
     .sort((one, other) => (one.id < other.id ? 1 : -1))
     .slice(0, LIST_MAX)
     .map((row) => toTransaction(keys, row));
 }
 
-/** Lists activations by generation, from the newest completed batches backwards, until a list is full. */
-async function listGenerated({ service, merchant }: Context): Promise<TransactionRow[]> {
+/**
+ * Lists activations by generation, from the newest completed batches backwards, until a list is full.
+ * @param since the end of the oldest batch that counts
+ */
+async function listGenerated({ service, merchant }: Context, since: Date): Promise<TransactionRow[]> {
   const { readDb } = service;
-  const batches = await readDb.query<{ id: number; quantity: number }>(listActivatedBatches(merchant.id));
+  const batches = await readDb.query<{ id: number; quantity: number }>(
+    listActivatedBatches(merchant.id, since),
+  );
   const small: number[] = [];
   let large: number | undefined;
   for (let [at, count] = [0, 0]; at < batches.length && count < LIST_MAX && large === undefined; at++) {

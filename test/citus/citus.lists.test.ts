@@ -1,12 +1,9 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
-import {
-  listLargeBatchActivations,
-  listOwnTransactions,
-  listSmallBatchActivations,
-} from '../../src/ledger/transactions.ts';
+import { listLargeBatchActivations, listSmallBatchActivations } from '../../src/ledger/transactions.ts';
 import { A } from '../support/dialects.ts';
 import { produceAll, startListening } from '../support/harness.ts';
 import { LARGE, LISTS } from '../support/lists.ts';
@@ -65,9 +62,20 @@ function* objectsOf(plan: unknown): Generator<Plan> {
   for (const each of Object.values(plan)) yield* objectsOf(each);
 }
 
+/** The statement of list_transactions, which runs on the coordinator. */
+const BODY = /return query\s+(.*?);/s.exec(
+  readFileSync(new URL('../../sql/011-transactions.sql', import.meta.url), 'utf8').split(
+    'function list_transactions',
+  )[1] ?? '',
+);
+const ownTransactions = (inForce: boolean) => ({
+  text: (BODY?.[1] ?? assert.fail()).replace('p_merchant_id', '$1').replace('p_in_force', '$2'),
+  values: [1, inForce],
+});
+
 const OWN = {
-  'own transactions of a merchant': listOwnTransactions(1, false),
-  'own transactions in force': listOwnTransactions(1, true),
+  'own transactions of a merchant': ownTransactions(false),
+  'own transactions in force': ownTransactions(true),
   'activations of small batches': listSmallBatchActivations([2]),
   'activations of a large batch': listLargeBatchActivations(1),
 };
