@@ -63,7 +63,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   design: derived(
     'design',
     'designs, the look of printed cards',
-    async () => (await import('../products/designs.ts')).DESIGNS,
+    async () => (await import('../batches/design-preview.ts')).CARD_DESIGNS,
   ),
   batch: derived(
     'batch',

@@ -5,6 +5,7 @@ import { AUDIT } from '../audit/entries.ts';
 import { BACKUPS } from '../backups/note.ts';
 import { BANK } from '../bank/table.ts';
 import { BATCHES } from '../batches/batches.ts';
+import { CARD_DESIGNS } from '../batches/design-preview.ts';
 import { SHEETS } from '../batches/order-sheets.ts';
 import { booksWith } from '../books/books.ts';
 import { FLOAT_MONEY } from '../books/floats.ts';
@@ -18,7 +19,6 @@ import { INVITATIONS } from '../people/invite.ts';
 import { PERSONS } from '../people/persons.ts';
 import { TOKENS } from '../people/tokens.ts';
 import { USERS } from '../people/users.ts';
-import { DESIGNS } from '../products/designs.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { REDEMPTIONS } from '../redemptions/correct.ts';
 import { KEYRING } from '../rotation/rotate.ts';
@@ -48,7 +48,7 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...FLOAT_MONEY,
   ...VOUCHER_MONEY,
   ...PRODUCTS,
-  ...DESIGNS,
+  ...CARD_DESIGNS,
   ...BATCHES,
   ...SHEETS,
   ...VOUCHERS,

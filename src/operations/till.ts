@@ -19,6 +19,7 @@ import { redeem } from '../redemptions/redeem.ts';
 import { repeatUpdate } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
 import { Gtin, Line, Money, SerialNumber, Text, Time } from '../schema.ts';
+import { noteCashier } from '../transactions/cashiers.ts';
 import { showTransaction, TransactionSchema, transactions } from '../transactions/transactions.ts';
 import { activate } from '../vouchers/activate.ts';
 import { balance } from '../vouchers/balance.ts';
@@ -110,8 +111,14 @@ where id <= ${id}::uuid`);
   return { transaction, voucherCode, serialNumber, currency, balance: row?.balance ?? 0n, replayed };
 }
 
+/** The same about what the caller has just booked, unless an earlier copy of the request had. */
+async function bookedBy(caller: Caller, id: string, replayed: boolean) {
+  if (!replayed) await noteCashier(caller, id);
+  return booked(caller, id, replayed);
+}
+
 const bookedOutcome = (caller: Caller, { transaction, replayed }: Outcome) =>
-  booked(caller, transaction.transactionId, replayed);
+  bookedBy(caller, transaction.transactionId, replayed);
 
 /**
  * What the operations of the till have in common. Redemptions and activations are movements, which the
@@ -222,7 +229,9 @@ const tillCorrect = changing({
       after: { reference },
     });
     const { update, replayed } = await repeatUpdate(context, { reference, amountUsed: amount });
-    return booked(caller, (update.replacement ?? update.cancellation).transactionId, replayed);
+    const { cancellation, replacement } = update;
+    if (!replayed && replacement) await noteCashier(caller, cancellation.transactionId);
+    return bookedBy(caller, (replacement ?? cancellation).transactionId, replayed);
   },
 });
 
@@ -237,7 +246,7 @@ const tillVoid = changing({
   input: { reference: TillReference('The reference of the activation, or its transaction id.') },
   async run(caller, { reference }) {
     const { transactionId, replayed } = await voidActivation(caller, await contextOf(caller), reference);
-    return booked(caller, transactionId, replayed);
+    return bookedBy(caller, transactionId, replayed);
   },
 });
 
@@ -253,7 +262,7 @@ const tillCashOut = changing({
   input: { code: Code, pin: Pin, reference: NewReference },
   async run(caller, request) {
     const { transactionId, replayed } = await cashOutAtTill(caller, await contextOfPin(caller), request);
-    return booked(caller, transactionId, replayed);
+    return bookedBy(caller, transactionId, replayed);
   },
 });
 
@@ -274,7 +283,7 @@ const tillRefund = changing({
   },
   async run(caller, request) {
     const { transactionId, replayed } = await refundAtTill(caller, await contextOf(caller), request);
-    return booked(caller, transactionId, replayed);
+    return bookedBy(caller, transactionId, replayed);
   },
 });
 
@@ -356,7 +365,9 @@ const giveUp = changing({
   async run(caller, { reference, keyId }) {
     if (keyId !== undefined && String(await ofKey.of(caller, keyId)) !== ownIdOf(caller))
       throw notFound('API key of this merchant with this id');
-    return giveUpRedemption(caller, await contextOf(caller), reference);
+    const given = await giveUpRedemption(caller, await contextOf(caller), reference);
+    if (given.outcome === 'reversed' && given.reversalId) await noteCashier(caller, given.reversalId);
+    return given;
   },
 });
 

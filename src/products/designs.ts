@@ -6,7 +6,7 @@ import { insertInto, sql } from '../db/sql.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
-import { invalid, notFound } from '../problem.ts';
+import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import { Line, Nullable, Positional, Titled, Word } from '../schema.ts';
 
 /** Designs: how the printed cards of products look (docs/how-to/print.md, "A design of your own"). */
@@ -96,13 +96,36 @@ async function checkTexts(texts: Readonly<Record<string, unknown>>): Promise<voi
   }
 }
 
+/** The least contrast of a text with its background (WCAG 2.2, success criterion 1.4.3). */
+const CONTRAST_MIN = 4.5;
+
+/** @throws Problem for colors that are too alike to be read */
+function checkContrast({ background, color }: Pick<Design, 'background' | 'color'>): void {
+  const [dark, light] = [luminanceOf(background), luminanceOf(color)].sort((one, other) => one - other);
+  const contrast = ((light as number) + 0.05) / ((dark as number) + 0.05);
+  if (contrast >= CONTRAST_MIN) return;
+  // Rounded down, since 4.49 is not enough.
+  const shown = Math.floor(contrast * 100) / 100;
+  const text = `has a contrast of ${shown}:1 with the background ${background}, and needs ${CONTRAST_MIN}:1`;
+  throw invalid('color', 'contrast', text);
+}
+
+/** Returns the relative luminance of a color, from 0 to 1, as WCAG defines it. */
+function luminanceOf(color: string): number {
+  const part = (at: number) => {
+    const share = Number.parseInt(color.slice(at, at + 2), 16) / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  };
+  return 0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5);
+}
+
 const set = changing({
   name: 'design.set',
   title: 'Set a design',
   summary: 'Make a design of cards, or change it; what is left out stays as it is',
   description:
     'Products take it by its name (`product.set`). It is drawn when sheets are made, so a change shows on the ' +
-    'next sheets.',
+    `next sheets. The contrast of its colors is at least ${CONTRAST_MIN}:1.`,
   path: '/designs',
   input: {
     name: Positional(DesignName),
@@ -134,6 +157,7 @@ const set = changing({
         sql`select ${SHOWN} from card_designs where name = ${name} for update`,
       );
       const look = { ...(before ?? DEFAULTS), ...given };
+      checkContrast(look);
       const { title, subtitle, language, background, color } = look;
       await tx.query(sql`
 ${insertInto('card_designs', { name, title, subtitle, language, background, color })}
@@ -170,6 +194,31 @@ select ${SHOWN} from card_designs order by name limit ${LISTED_MAX}`);
   },
 });
 
-export const designs = { set, list };
+const remove = changing({
+  name: 'design.remove',
+  summary: 'Remove a design of cards that no product has',
+  path: '/designs/:name/remove',
+  input: { name: DesignName },
+  output: Type.Object({ name: DesignName, removed: Type.Boolean() }),
+  roles: MANAGE,
+  approval: alone('It moves no money: it says how cards look.'),
+  async run(caller, { name }) {
+    return caller.service.db.transaction(async (tx) => {
+      const before = await requireRow<Design>(
+        tx,
+        sql`select ${SHOWN} from card_designs where name = ${name} for update`,
+        `design ${name}`,
+      );
+      const [product] = await tx.query<{ code: string }>(sql`
+select code from products where design = ${name} order by id limit 1`);
+      if (product) throw new Problem('conflict', `the product ${product.code} has this design`);
+      await tx.query(sql`delete from card_designs where name = ${name}`);
+      await audit(tx, caller, { action: 'design.remove', subject: `design ${name}`, before });
+      return { name, removed: true };
+    });
+  },
+});
 
-export const DESIGNS = tableOf(set, list);
+export const designs = { set, list, remove };
+
+export const DESIGNS = tableOf(set, list, remove);

@@ -28,6 +28,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { findCashiers } from './cashiers.ts';
 
 /** Transactions as operators see them: every movement of money in the journal, of all merchants. */
 
@@ -41,6 +42,9 @@ export const TransactionSchema = Type.Object({
   keyId: Nullable(Text, {
     description:
       'The API key that asked for it; null: the operator, a person of the merchant, or Scrip itself.',
+  }),
+  bookedBy: Nullable(Text, {
+    description: "The merchant's person or token that booked it in the portal; null: nobody there.",
   }),
   reference: NullableText,
   serialNumber: Nullable(SerialNumber),
@@ -56,7 +60,7 @@ export const TransactionSchema = Type.Object({
 
 export type Transaction = Static<typeof TransactionSchema>;
 
-type Row = Omit<Transaction, 'voucherCode'> & { readonly voucherCode: Buffer | null };
+type Row = Omit<Transaction, 'voucherCode' | 'bookedBy'> & { readonly voucherCode: Buffer | null };
 
 /** The columns of a row `r` of the journal. The code of its voucher is sealed. */
 const columnsOf = (sealed: Sql, isCanceled: Sql) => sql`
@@ -69,19 +73,32 @@ r.original_id as "originalTransactionId",
 case when ${isCanceled} then 'CANCELLED' when r.original_id is not null and r.kind = 'REDEMPTION' then 'NEW'
 end as "refundStatus"`;
 
-function toTransaction(keys: KeyRing, row: Row): Transaction {
-  const { serialNumber, voucherCode: sealed } = row;
-  const isOfVoucher = serialNumber !== null && sealed !== null;
-  return {
+async function toTransactions(
+  { readDb, keys }: Pick<Service, 'readDb' | 'keys'>,
+  rows: readonly Row[],
+): Promise<Transaction[]> {
+  const cashiers = await findCashiers(
+    readDb,
+    rows.map(({ transactionId }) => transactionId),
+  );
+  return rows.map((row) => ({
     ...row,
-    voucherCode: isOfVoucher ? maskCode(keys.open(BigInt(serialNumber), sealed).code) : null,
-  };
+    voucherCode: maskedCodeOf(keys, row),
+    bookedBy: cashiers.get(row.transactionId) ?? null,
+  }));
+}
+
+function maskedCodeOf(keys: KeyRing, { serialNumber, voucherCode: sealed }: Row): string | null {
+  if (serialNumber === null || sealed === null) return null;
+  return maskCode(keys.open(BigInt(serialNumber), sealed).code);
 }
 
 /** Returns a transaction. @throws Problem if there is none */
-export async function showTransaction({ readDb, keys }: Service, id: string): Promise<Transaction> {
+export async function showTransaction(service: Service, id: string): Promise<Transaction> {
   const find = sql`select ${columnsOf(sql`r.sealed`, sql`r.canceled`)} from show_transaction(${id}::uuid) r`;
-  return toTransaction(keys, await requireRow<Row>(readDb, find, `transaction ${id}`));
+  const row = await requireRow<Row>(service.readDb, find, `transaction ${id}`);
+  const [transaction] = (await toTransactions(service, [row])) as [Transaction];
+  return transaction;
 }
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -123,7 +140,7 @@ const list = listing({
     to: Type.Optional(End('The last of them.')),
   },
   async rows(caller, { merchantId, serialNumber, from, to }, [after = LAST_ID], count) {
-    const { readDb, keys, buckets } = caller.service;
+    const { readDb, buckets } = caller.service;
     const span = await toSpan(caller, { from, to });
     const end = span.until ? idFloor(span.until) : LAST_ID;
     const before = String(after) < end ? after : end;
@@ -141,7 +158,7 @@ left join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_numbe
 where r.id >= ${idFloor(span.from ?? new Date(0))}::uuid and r.id < ${before}::uuid
   ${ofMerchant} ${merchantId !== undefined && serialNumber === undefined ? OF_MERCHANT : sql``}
 order by r.id desc limit ${count}`);
-    return rows.map((row) => toTransaction(keys, row));
+    return toTransactions(caller.service, rows);
   },
   position: ({ transactionId }) => [transactionId],
 });

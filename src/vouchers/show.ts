@@ -21,6 +21,7 @@ import {
   Titled,
   Word,
 } from '../schema.ts';
+import { findCashiers } from '../transactions/cashiers.ts';
 import { declinesOf } from './declines.ts';
 
 /** A voucher as the operator sees it, with its history. Its code is masked, and its PIN is not read. */
@@ -52,7 +53,9 @@ const TimelineEntry = Type.Object({
   }),
   merchantId: Nullable(MerchantId),
   keyId: Nullable(Type.String(), { description: 'The API key of a movement or a decline.' }),
-  actor: Nullable(Type.String(), { description: 'The operator of a change, or of a movement.' }),
+  actor: Nullable(Type.String(), {
+    description: 'Who made a change or a movement: the operator, or a person of the merchant in the portal.',
+  }),
   approvedBy: Nullable(Type.String(), { description: 'Who approved what the operator proposed.' }),
   reason: NullableText,
   reference: NullableText,
@@ -196,6 +199,8 @@ group by escheat_id order by at desc limit ${TIMELINE_MAX}`);
 /** Lists the events of a voucher, newest first. The lock of a PIN is derived from the declines. */
 async function timelineOf(service: Service, serialNumber: bigint): Promise<Timeline> {
   const movements = await movementsOf(service, serialNumber);
+  const ids = movements.flatMap(({ transactionId }) => transactionId ?? []);
+  const cashiers = await findCashiers(service.readDb, ids);
   const [changes, declines] = await Promise.all([
     listAudit(service.readDb, `voucher ${serialNumber}`, TIMELINE_MAX),
     declinesOf(service.readDb, serialNumber, TIMELINE_MAX),
@@ -205,11 +210,15 @@ async function timelineOf(service: Service, serialNumber: bigint): Promise<Timel
   const author = new Map(changes.map((each) => [transactionOf(each), each]));
   const isMoved = new Set<unknown>(movements.map(({ transactionId }) => transactionId));
   const entries: Timeline = [
-    ...movements.map((each) => ({
-      ...EMPTY,
-      ...each,
-      ...peopleOf(author.get(each.transactionId ?? undefined)),
-    })),
+    ...movements.map((each) => {
+      const id = each.transactionId ?? '';
+      const change = author.get(id);
+      return {
+        ...EMPTY,
+        ...each,
+        ...(change ? peopleOf(change) : { actor: cashiers.get(id) ?? null }),
+      };
+    }),
     ...changes
       .filter((each) => !isMoved.has(transactionOf(each)))
       .map((each) => ({
@@ -234,12 +243,12 @@ async function timelineOf(service: Service, serialNumber: bigint): Promise<Timel
 const transactionOf = ({ after }: Pick<AuditEntry, 'after'>) => after?.['transactionId'];
 
 /** Returns who made a change and why, and who approved it. */
-function peopleOf(change: AuditEntry | undefined) {
-  const approvedBy = change?.after?.['approvedBy'];
+function peopleOf({ actor, reason, after }: AuditEntry) {
+  const approvedBy = after?.['approvedBy'];
   return {
-    actor: change?.actor ?? null,
+    actor,
     approvedBy: typeof approvedBy === 'string' ? approvedBy : null,
-    reason: change?.reason ?? null,
+    reason,
   };
 }
 

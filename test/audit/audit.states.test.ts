@@ -46,7 +46,7 @@ before(async () => {
   const shop = await ledger.merchant();
   const { id } = shop.merchant;
   await product(operator, 'GIFT', 'unclaimed');
-  await designs.set.run(operator, { name: 'spring', background: '#003366' });
+  await designs.set.run(operator, { name: 'spring', background: '#003366', color: '#ffffff' });
   await setBooks(operator, { graceMinutes: 20 });
   await setGlAccount(operator, { kind: 'FEES', number: '4400' });
   await setDormancyRule(operator, { name: 'state', from: '2030-01-01', basis: 'issue', months: 36 });
@@ -248,7 +248,7 @@ const OTHERS: Readonly<Record<string, readonly string[]>> = {
       'declines',
       'decline_counts',
     ],
-    ...['api_key_days', 'approvals', 'manual_movements', 'product_holdings'],
+    ...['api_key_days', 'approvals', 'manual_movements', 'product_holdings', 'till_bookings'],
   ],
   'who may sign in, of which no figure depends': [
     ...['users', 'sessions', 'sign_ins', 'sign_in_attempts', 'passkeys', 'recovery_codes', 'operator_tokens'],

@@ -223,6 +223,15 @@ describe('a design of cards', () => {
     );
     // The logo and its transparency, once for all cards.
     assert.equal(bytes.toString('latin1').split('/Subtype /Image').length - 1, 2);
+    const preview = join(folder, 'preview.pdf');
+    assert.deepEqual(await operator.json`design preview spring --out ${preview}`, { file: preview });
+    const [card, ...others] = await readSheet(await readFile(preview));
+    assert.deepEqual([card?.qr, others], [['0000000000000000'], []], 'no code begins with 0');
+    assert.ok(card?.text.includes('С днём рождения'));
+    await operator.fails(/the product NICE has this design/, 'design', 'remove', 'spring');
+    await operator.json`design set plain`;
+    assert.deepEqual(await operator.json`design remove plain`, { name: 'plain', removed: true });
+    assert.deepEqual(await operator.json`design list`, [made]);
   });
 
   test('refuses a logo that is broken, or more than shapes, and a text without letters', async () => {
@@ -243,6 +252,13 @@ describe('a design of cards', () => {
       await operator.fails(expected, ...typed`design set bad --logo ${await drawn('bad', text)}`);
     await operator.fails(/letters that the font/, ...typed`design set bad --title ${'東京'}`);
     await operator.fails(/background/, ...typed`design set bad --background red`);
+    // The lightest grey that is enough on white, and the next one.
+    await operator.json`design set grey --color ${'#767676'}`;
+    await operator.fails(
+      /contrast of 4.47:1 with the background #ffffff, and needs 4.5:1/,
+      ...typed`design set grey --color ${'#777777'}`,
+    );
+    await operator.fails(/contrast of 1:1/, ...typed`design set bad --background ${'#000000'}`);
     assert.ok(!JSON.stringify(await operator.json`design list`).includes('bad'));
   });
 });

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
 import type { Voucher } from '../support/dialects.ts';
 import { A, B, update } from '../support/dialects.ts';
-import { operatorApi } from '../support/operator.api.ts';
+import { makeToken, operatorApi } from '../support/operator.api.ts';
 import { countCodes, Till, UNKNOWN, withWrongPin } from '../support/till.ts';
 
 /** The till of a merchant's own people. */
@@ -107,6 +107,45 @@ describe('the till in the portal', () => {
         );
         assert.equal(status, as === viewer ? 403 : 400);
       }
+  });
+
+  test('shows the owner and the operator who stood there, and no name at what a program booked', async () => {
+    const { till, done } = await open();
+    const card = await till.voucher(25);
+    const cashier = async (name: string) => {
+      const authorization = `Bearer ${await makeToken(api.testService, ['cashier'], till.merchant.id, name)}`;
+      return async (verb: string, body: object) =>
+        (await api.call('POST', `/portal/v1/till/${verb}`, body, { authorization })).body.transaction;
+    };
+    const [carla, dave] = [await cashier('Carla'), await cashier('Dave')];
+    assert.equal((await carla('redeem', spend(card, 5, 'hers'))).bookedBy, 'Carla');
+    assert.equal(
+      (await dave('redeem', spend(card, 5, 'hers'))).bookedBy,
+      'Carla',
+      'a repetition books nothing',
+    );
+    assert.equal((await dave('correct', { reference: 'hers', amount: 4 })).bookedBy, 'Dave');
+    const { data } = await till.done(A.redeem(card, 3, 'by a program'));
+    assert.ok(!('bookedBy' in data));
+    const replayed = await done('redeem', spend(card, 3, 'by a program'));
+    assert.deepEqual([replayed.replayed, replayed.transaction.bookedBy], [true, null]);
+    const owner = { authorization: `Bearer ${await api.token(['owner'], till.merchant.id)}` };
+    const listed = await api.call('GET', `/portal/v1/transactions`, undefined, owner);
+    const shown = await api.get(`/vouchers/${card.serialNumber}`);
+    type Line = { kind: string; what: string; bookedBy: string; actor: string };
+    assert.deepEqual(
+      listed.body.items.map(({ kind, bookedBy }: Line) => [kind, bookedBy]),
+      [
+        ['REDEMPTION', null],
+        ['REDEMPTION', 'Dave'],
+        ['REDEMPTION_REVERSAL', 'Dave'],
+        ['REDEMPTION', 'Carla'],
+      ],
+    );
+    assert.deepEqual(
+      shown.body.timeline.map(({ what, actor }: Line) => [what, actor]),
+      [...listed.body.items.map(({ kind, bookedBy }: Line) => [kind, bookedBy]), ['ACTIVATION', null]],
+    );
   });
 
   test('books a reference once over the portal and both variants, whichever comes first', async () => {

@@ -29,8 +29,14 @@ export async function makeToken(
   { service }: TestService,
   roles: readonly string[],
   merchantId?: number,
+  name?: string,
 ): Promise<string> {
-  const input = { roles, stepUp: true, ...(merchantId !== undefined && { merchantId: String(merchantId) }) };
+  const input = {
+    roles,
+    stepUp: true,
+    ...(name && { name }),
+    ...(merchantId !== undefined && { merchantId: String(merchantId) }),
+  };
   const { output } = await perform(createToken as never, { service, principal: COMMAND_LINE, input });
   return (output as { token: string }).token;
 }

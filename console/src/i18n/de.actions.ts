@@ -113,6 +113,7 @@ export const actions: Catalogue['actions'] = {
   'approval.reject': ['Ablehnen', 'Nichts ändert sich. Wer es vorgeschlagen hat, sieht den Grund.'],
   'approval.withdraw': ['Zurückziehen', 'Nichts ändert sich.'],
   'design.set': ['Karten gestalten', 'Legt eine Gestaltung von Karten an oder ändert sie.'],
+  'design.remove': ['Entfernen', 'Nur wenn kein Produkt sie verwendet.'],
   'settings.set': ['Bearbeiten', 'Legt fest, was eine andere Person freigeben muss.'],
   'settings.limit': [
     'Ändern',

@@ -37,6 +37,7 @@ export const fields: Catalogue['fields'] = {
   below: 'Warnen unter',
   blockedAt: 'Gesperrt',
   booked: 'Gebucht',
+  bookedBy: 'Gebucht von',
   breakage: 'Verfall',
   burst: 'Spitze',
   by: 'Von',

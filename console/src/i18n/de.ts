@@ -348,7 +348,7 @@ export const de: Catalogue = {
     effect: (total: string, changes: string, declined: string) =>
       `Gutscheine: ${total}. Geändert werden ${changes}, abgelehnt ${declined}.`,
   },
-  cards: { designs: 'Gestaltung der Karten' },
+  cards: { designs: 'Gestaltung der Karten', preview: 'Vorschau' },
   job: {
     label: 'Fortschritt',
     file: 'Ergebnis jeder Zeile herunterladen (CSV)',

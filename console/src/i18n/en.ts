@@ -333,7 +333,7 @@ export const en = {
     effect: (total: string, changes: string, declined: string) =>
       `Of ${total} ${total === '1' ? 'voucher' : 'vouchers'}, ${changes} will change and ${declined} will be declined.`,
   },
-  cards: { designs: 'Designs of cards' },
+  cards: { designs: 'Designs of cards', preview: 'Preview' },
   job: {
     label: 'Progress',
     file: 'Download the result of every row (CSV)',

@@ -1,3 +1,4 @@
+import { Button, Group } from '@mantine/core';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -23,22 +24,35 @@ export function Screen() {
 
 /** The designs of cards, if there are some. */
 function Designs() {
-  const { designs } = useTexts().cards;
+  const { designs, preview } = useTexts().cards;
   const items = useItems<Item>('/designs') ?? [];
   if (items.length === 0) return null;
-  const change = (current: Item) => (
-    <Actions
-      of={String(current['name'])}
-      acts={[{ name: 'design.set', given: { name: current['name'] }, current }]}
-    />
-  );
+  const actions = (current: Item) => {
+    const name = String(current['name']);
+    const given = { name };
+    return (
+      <Group gap={8} wrap="nowrap">
+        <Button variant="default" component="a" href={`/operator/v1/designs/${name}/preview`}>
+          {preview}
+        </Button>
+        <Actions
+          shown={0}
+          of={name}
+          acts={[
+            { name: 'design.set', given, current },
+            { name: 'design.remove', given, isDanger: true },
+          ]}
+        />
+      </Group>
+    );
+  };
   return (
     <Panel title={designs}>
       <Rows
         items={items}
         columns={['name', 'title', 'subtitle', 'language', 'background', 'color', 'hasLogo']}
         narrow={['name', 'title']}
-        actions={change}
+        actions={actions}
       />
     </Panel>
   );
