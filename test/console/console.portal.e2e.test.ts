@@ -4,7 +4,7 @@ import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { enrolled, PASSWORD } from '../support/browser.ts';
 import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { goes, openStage, releaseOf } from '../support/console.scene.ts';
+import { goes, openStage } from '../support/console.scene.ts';
 import { startListening } from '../support/harness.ts';
 
 /** The work of operations and of a merchant in a browser. */
@@ -93,29 +93,6 @@ test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip
   assert.match(await dialog.locator('pre').last().innerText(), /\S{20,}/);
   assert.deepEqual(faults, []);
   await stage.ask(merchant, '/settlements');
-});
-
-test('another person of the merchant approves a download, in German', { skip }, async (t) => {
-  const stage = await openStage(t);
-  const { id } = stage.scene.issuer.merchant;
-  const [owner, other] = [await stage.join('owner', true, id), await stage.join('operations', true, id)];
-  const { items } = (await stage.ask(owner, '/batches?status=COMPLETED')) as { items: Item[] };
-  const batch = String(items[0]?.['transactionId']);
-  await releaseOf(stage, owner, batch);
-  const download = () => owner.browser.post(`/batches/${batch}/download`, { format: 'csv' });
-  assert.equal((await download()).body.code, 'approval-required');
-  const { page, faults } = await pageOf(openBrowser(t), stage.listening, other.browser, { locale: 'de-DE' });
-  await page.goto('/portal/approvals');
-  await ready(page, 'Freigaben');
-  await page.getByRole('row', { name: /Codes der Bestellung/ }).click();
-  await ready(page, 'Herunterladen beantragen');
-  await page.getByRole('button', { name: 'Freigeben' }).click();
-  const dialog = page.getByRole('dialog');
-  await dialog.getByText(/Codes der Bestellung .+ herunterladen/).waitFor();
-  await dialog.getByRole('button', { name: 'Freigeben' }).click();
-  await page.getByRole('main').getByText('Freigegeben', { exact: true }).first().waitFor();
-  assert.equal((await download()).status, 200);
-  assert.deepEqual(faults, []);
 });
 
 test('somebody with one address and password at two merchants chooses one to sign in', {

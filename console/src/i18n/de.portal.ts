@@ -25,6 +25,8 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     lead: 'Eine Kasse meldet sich mit Schlüssel und Geheimnis an. Erneuern können Sie ihn, während der Laden geöffnet ist.',
     byOperator: 'dem Betreiber',
     byMerchant: 'dem Händler',
+    withoutSecond:
+      'Dieser Schlüssel erhält Codes ohne zweite Person: Die braucht nur das Herunterladen im Portal. Eine Kasse braucht weder „Bestellen“ noch „Herunterladen“.',
   },
   docs: {
     lead: 'Die ersten Aufrufe, mit Ihrem eigenen Schlüssel. curl fragt nach dessen Geheimnis.',

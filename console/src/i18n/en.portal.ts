@@ -22,6 +22,8 @@ export const portal = {
     lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.',
     byOperator: 'the operator',
     byMerchant: 'the merchant',
+    withoutSecond:
+      'This key gets codes without a second person, whom only downloads in the portal need. A till needs neither generate nor download.',
   },
   docs: {
     lead: 'Your first calls, with your own key. curl asks for its secret.',

@@ -1,20 +1,34 @@
 import type { ReactNode } from 'react';
+import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from '../ui/actions.tsx';
+import { Actions, type Input } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
 import { type Item, List } from '../ui/list.tsx';
 import { ListPage } from '../ui/page.tsx';
 import { Empty } from '../ui/parts.tsx';
+import { useThing } from '../ui/thing.tsx';
+
+/** Scopes with which a key gets codes. Without any, it may do what its merchant may. */
+const OPENING = ['generate', 'download'];
 
 export function Screen() {
   const texts = useTexts();
-  const { offers } = useApp();
+  const { door, offers } = useApp();
+  const { thing: merchant } = useThing<PortalAnswer<'merchant.show'>>('/merchant', {
+    enabled: door === 'portal',
+  });
+  const warn = (values: Input) => {
+    const scopes = (values['scopes'] ?? []) as readonly string[];
+    const opens = scopes.length === 0 || OPENING.some((scope) => scopes.includes(scope));
+    return opens && merchant?.downloadApproval ? texts.keys.withoutSecond : undefined;
+  };
   return (
     <>
       <ListPage
         name="keys"
         note={texts.keys.lead}
         create="api-key.create"
+        effect={warn}
         of="api-key.list"
         actions={keyActions}
       />

@@ -3,7 +3,7 @@ import { useNavigate } from '@tanstack/react-router';
 import { type ReactNode, Suspense } from 'react';
 import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions, type Acts } from './actions.tsx';
+import { type Act, Actions, type Acts } from './actions.tsx';
 import { type Filters, useChangeFilters, useFilters } from './address.ts';
 import { List, type ListProps, pageOf } from './list.tsx';
 import { Busy, Empty, Head } from './parts.tsx';
@@ -54,18 +54,19 @@ type ListPageProps = Omit<ListProps, 'empty' | 'search' | 'title'> & {
   readonly note?: string;
   /** The operation that adds an item, whose page it opens. */
   readonly create?: string;
+  readonly effect?: Act['effect'];
   /** What else the head of the page offers. */
   readonly children?: ReactNode;
 };
 
 /** A page that is one list, and adds to it. */
-export function ListPage({ name, note, create, children, ...list }: ListPageProps) {
+export function ListPage({ name, note, create, effect, children, ...list }: ListPageProps) {
   const { nav, empty } = useTexts();
   const navigate = useNavigate();
   const search = useFilters();
   const to = pageOf(list.of);
   const onDone = to && ((made: Readonly<Record<string, unknown>>) => void navigate({ to: to(made) }));
-  const acts: Acts = create ? [{ name: create, onDone }] : [];
+  const acts: Acts = create ? [{ name: create, effect, onDone }] : [];
   return (
     <>
       <PageHead title={nav[name]} note={note} primary acts={acts} of={list.of} given={search}>
