@@ -1,4 +1,4 @@
-import type { Static, TObject, TProperties, TSchema } from 'typebox';
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import type { Operator } from './context.ts';
 import { decimalsOf, toNumber } from './money.ts';
 import type { PortalRole, Principal, Role } from './principal.ts';
@@ -231,6 +231,8 @@ type Change<Properties extends TProperties, Output extends TSchema> = Definition
     readonly risk?: Exclude<Risk, 'four-eyes'>;
     /** Whether a reason is added to the input: by default, if the audit has the change. */
     readonly takesReason?: boolean;
+    /** Whether a form asks for it: by default; not where a comment says why, or where nobody reads it. */
+    readonly asksReason?: boolean;
   } & (
     | { readonly approval: OnePerson; readonly agreement?: undefined }
     | { readonly approval: TwoPeople; readonly agreement: Agreement<Static<TObject<Properties>>> }
@@ -245,12 +247,14 @@ type Changing<Properties extends TProperties> = TObject<Properties & { readonly 
 export function changing<Properties extends TProperties, Output extends TSchema>({
   risk,
   takesReason,
+  asksReason = true,
   run,
   agreement,
   ...definition
 }: Change<Properties, Output>): Operation<Changing<Properties>, Output> {
   const { name, approval, audit } = definition;
   const isReasoned = takesReason ?? (audit !== null && !('reason' in definition.input));
+  const reason = asksReason ? Reason : Type.Optional(Type.Unsafe({ ...Reason, 'x-asked': false }));
   const own = (given: unknown) => {
     const { reason: _reason, ...input } = given as Fields;
     return (isReasoned ? input : given) as Static<TObject<Properties>>;
@@ -260,7 +264,7 @@ export function changing<Properties extends TProperties, Output extends TSchema>
     audit: name,
     effect: 'change',
     ...definition,
-    input: Input({ ...definition.input, ...(isReasoned && { reason: Reason }) }) as Changing<Properties>,
+    input: Input({ ...definition.input, ...(isReasoned && { reason }) }) as Changing<Properties>,
     agreement: agreement && {
       ...agreement,
       of: (asked) => agreement.of({ ...asked, input: own(asked.input) }),

@@ -10,6 +10,7 @@ const VOCABULARY = [
   'x-labels',
   'x-roles',
   'x-choices',
+  'x-asked',
   'option',
   'positional',
   'stdin',

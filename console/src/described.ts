@@ -26,6 +26,8 @@ export type Field = {
   /** The option of the command line without dashes; null for an argument, and for a field of no command. */
   readonly option: string | null;
   readonly isArgument: boolean;
+  /** Whether a form asks for it. */
+  readonly isAsked: boolean;
 };
 
 export type Operation = {
@@ -80,6 +82,7 @@ type Schema = {
   'x-format'?: string;
   'x-option'?: string;
   'x-argument'?: string;
+  'x-asked'?: boolean;
   'x-choices'?: Choices;
   'x-roles'?: readonly string[];
   stdin?: boolean;
@@ -220,5 +223,6 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     file: schema.file,
     option: schema['x-option'] ?? null,
     isArgument: schema['x-argument'] !== undefined,
+    isAsked: schema['x-asked'] ?? true,
   };
 }

@@ -300,7 +300,7 @@ const match = changing({
   }),
   roles: MONEY,
   approval: alone('It moves no money, and a match can be taken back.'),
-  takesReason: false,
+  asksReason: false,
   async run(caller, { accept = false }) {
     const { exact, suggested, payouts } = await matchBank(caller, accept);
     return {

@@ -142,7 +142,7 @@ const approveOne = (table: Table) =>
     isForPeople: true,
     roles: ROLES,
     approval: alone('The caller is the second person.'),
-    takesReason: false,
+    asksReason: false,
     risk: 'step-up',
     effect: 'outside',
     async run(caller, { id, comment = null, effect }) {
@@ -190,7 +190,7 @@ const turningDown = (verb: 'reject' | 'withdraw', table: Table) => ({
   output: ApprovalSchema,
   roles: ROLES,
   approval: alone('Nothing is performed.'),
-  takesReason: false,
+  asksReason: false,
   async run(caller: Caller, { id, comment = null }: { id: string; comment?: string | null }) {
     await turnDown(caller, toId(id), { verb, comment }, table);
     return show(caller, id);

@@ -120,7 +120,7 @@ const disputeOne = changing({
   output: Type.Object({ id: Text, settlementId: SettlementId, state: Text }),
   roles: MONEY,
   approval: alone('It changes no amount.'),
-  takesReason: false,
+  asksReason: false,
   async run(caller, { id: settlementId, comment, line = null }) {
     const id = await dispute(caller, { settlementId, line, comment });
     return { id, settlementId, state: 'OPEN' };
@@ -138,7 +138,7 @@ const answerOne = changing({
   output: Type.Object({ id: Text, state: Text }),
   roles: MONEY,
   approval: alone('It changes no amount.'),
-  takesReason: false,
+  asksReason: false,
   async run(caller, { id, comment }) {
     await answer(caller, id, comment);
     return { id, state: 'ANSWERED' };

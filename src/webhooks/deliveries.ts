@@ -220,7 +220,7 @@ const test = changing({
   outcome: 'delivered',
   roles: CONNECT,
   approval: alone('The event contains nothing of the merchant.'),
-  takesReason: false,
+  asksReason: false,
   effect: 'outside',
   async run(caller, { id }) {
     requireUrl(await requireEndpoint(caller, id));

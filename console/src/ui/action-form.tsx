@@ -35,7 +35,9 @@ function useAsked(operation: Operation, given: Input) {
   const fieldsOf = (values: Input): readonly Field[] => {
     const isMerchants = door === 'portal' || Boolean(values['merchantId'] ?? given['merchantId']);
     return operation.fields
-      .filter(({ name, roles }) => !(name in given) && (roles.length === 0 || hasRole(roles)))
+      .filter(
+        ({ name, isAsked, roles }) => isAsked && !(name in given) && (roles.length === 0 || hasRole(roles)),
+      )
       .map((field) => ({
         ...field,
         options: field.choices?.[isMerchants ? 'merchant' : 'operator'] ?? field.options,
