@@ -1,8 +1,8 @@
 /**
- * Runs the tests: `npm test` all but the end-to-end tests (`*.e2e.test.ts`), which take longest;
- * `npm run test:e2e` only those (`--e2e`), `npm run test:all` both (`--all`). `npx node test/run.ts redeem`
- * runs the files whose names hold a word, `npm run test:watch -- redeem` the same, again after each change.
- * `npm run attack` runs those that attack (`--attacks`), and prints a table of attacks and outcomes.
+ * Runs the tests: `npm test` the quick ones; `npm run test:e2e` the end-to-end tests (`*.e2e.test.ts`,
+ * `--e2e`); `npm run test:all` these two and the others that take long (`--all`). `npx node test/run.ts
+ * redeem` runs the files whose names hold a word, `npm run test:watch -- redeem` the same, again after each
+ * change. `npm run attack` runs those that attack (`--attacks`), and prints a table of attacks and outcomes.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
@@ -62,20 +62,34 @@ const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
   'pgbouncer-transaction': (name) => ON_TRANSACTIONS.test(name),
 };
 
-/** The files that take more than ten seconds (`--times`). */
-const LONG =
-  /^(books\.(property|tampering|ugly)|conformance\.(exactly-once|misbehave)|db\.away|docs\.webhooks|give-up|http\.(download|fuzz|overload)|import\.vouchers|keys\.rotate|model|operator\.(table|till)|people\.attacks|pin\.guard|reconcile\.differences|release|sandbox|sdk\.cli|secrets\.whole|webhooks\.delivery)\.test/;
+/** The files that take some ten seconds or more on a quiet machine of two cores (`--times`). */
+const LONG = new Set(
+  `
+    approvals approvals.decisions batches.background batches.export batches.failures batches.production
+    books.forgeries books.property books.refunds books.reports books.taken-back books.tampering books.tax
+    books.ugly claims.hours cli.audit.commands cli.batch cli.merchants cli.outcome cli.webhooks
+    conformance.exactly-once conformance.misbehave current-folder.attacks db.away documents.attacks.growth
+    generate give-up http.attacks.growth http.download http.fuzz http.overload import.vouchers keys.kms
+    keys.rotate list.rows model operator.table operator.till people.attacks people.lockout.attacks pin.guard
+    reconcile.differences redeem.race release reseal sandbox sdk.cli sdk.download sdk.listen sdk.network
+    sdk.python secrets.whole serve.drain settlement settlement.payout sheets webhooks.delivery
+`
+    .trim()
+    .split(/\s+/),
+);
 
 const isEndToEnd = (name: string) => name.endsWith('.e2e.test.ts');
+const isLong = (name: string) => isEndToEnd(name) || LONG.has(name.replace(/\.test\.ts$/, ''));
 const isOfConsole = (name: string) => name.startsWith('console.') && isEndToEnd(name);
 
 /** Finds the files to run, by name; those that take longest first, so that no core is idle at the end. */
 async function findFiles(isWanted: (name: string) => boolean): Promise<string[]> {
   const folder = fileURLToPath(new URL('./', import.meta.url));
-  const paths = (await readdir(folder, { recursive: true })).filter(
-    (path) => path.endsWith('.test.ts') && isWanted(basename(path)),
-  );
-  const rank = (path: string) => Number(isEndToEnd(path)) * 2 + Number(LONG.test(basename(path)));
+  const all = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.test.ts'));
+  const gone = LONG.difference(new Set(all.map((path) => basename(path, '.test.ts'))));
+  if (gone.size > 0) throw new Error(`LONG names files that do not exist: ${[...gone].join(', ')}`);
+  const paths = all.filter((path) => isWanted(basename(path)));
+  const rank = (path: string) => Number(isEndToEnd(path)) + Number(isLong(basename(path)));
   return paths
     .sort((one, other) => rank(other) - rank(one) || basename(one).localeCompare(basename(other)))
     .map((path) => join(folder, path));
@@ -257,7 +271,8 @@ async function main(): Promise<void> {
   const isSelected = (name: string) => {
     if (values.attacks) return isAttack(name);
     if (positionals.length > 0) return positionals.some((word) => name.includes(word));
-    return values.all || place !== 'postgres' || isEndToEnd(name) === values.e2e;
+    if (values.all || place !== 'postgres') return true;
+    return values.e2e ? isEndToEnd(name) : !isLong(name);
   };
   const files = await findFiles((name) => RUNS[place](name) && isSelected(name));
   if (files.length === 0) throw new Error('no test file has such a name');
