@@ -116,8 +116,9 @@ const type = `readonly {
   readonly ofMerchant: string | null;
   readonly breakdowns: readonly string[];
   readonly columns: Readonly<Record<string, string>>;
+  readonly figures: Readonly<Record<string, Readonly<Record<string, Figure>>>>;
 }[]`;
 await write(
   'reports.ts',
-  `import type { reports as texts } from './en.ts';\nexport const reports: ${type} = ${JSON.stringify(abouts)};\n`,
+  `import type { Figure } from '../src/figures.ts';\nimport type { reports as texts } from './en.ts';\nexport const reports: ${type} = ${JSON.stringify(abouts)};\n`,
 );

@@ -245,6 +245,14 @@ export function Money(description?: string) {
   return Type.Unsafe<bigint>({ type: 'number', format: 'money', ...(description && { description }) });
 }
 
+/**
+ * An amount or a number in an answer that opens into what adds up to it, as `x-entries` says
+ * (src/books/figure.ts).
+ */
+export function Opening<Schema extends TSchema>(entries: readonly object[], figure: Schema): Schema {
+  return { ...figure, 'x-entries': entries };
+}
+
 /** An amount in an answer that is already in major units of the currency beside it. */
 export function Major(description?: string) {
   return Type.Number({ format: 'money', ...(description && { description }) });

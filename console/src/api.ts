@@ -47,7 +47,13 @@ type ProblemBody = {
   roles: string[];
 };
 
-export type Page<Item> = { readonly items: readonly Item[]; readonly nextCursor: string | null };
+/** The sum of all pages of a list that is behind a figure. */
+export type Total = { readonly rows: number; readonly amount: number; readonly currency: string };
+export type Page<Item> = {
+  readonly items: readonly Item[];
+  readonly nextCursor: string | null;
+  readonly total?: Total | null;
+};
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** A file, instead of a JSON document. */

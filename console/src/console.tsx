@@ -60,6 +60,7 @@ start(
     '/products': () => import('./pages/products.tsx'),
     '/products/$code': () => import('./pages/products.tsx'),
     '/books': () => import('./pages/books.tsx'),
+    '/books/entries': () => import('./pages/entries.tsx'),
     '/books/reports/$report': () => import('./pages/report.tsx'),
     '/settlements': () => import('./pages/settlements.tsx'),
     '/settlements/$id': () => import('./pages/settlements.tsx'),

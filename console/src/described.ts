@@ -1,3 +1,5 @@
+import type { Figure } from './figures.ts';
+
 /** The operations of the service, as its OpenAPI document describes them. */
 
 /** What is offered to people of the operator, and to those of a merchant. */
@@ -44,6 +46,8 @@ export type Operation = {
   readonly fields: readonly Field[];
   /** The fields of an item that a list shows, in their order. */
   readonly columns: readonly string[];
+  /** The figures of the answer by their path, such as `lines.amount` or `items.balance`. */
+  readonly figures: Readonly<Record<string, Figure>>;
 };
 
 /** What the answers say about a field of this name: how its value is shown. */
@@ -80,6 +84,7 @@ type Schema = {
   secret?: boolean;
   file?: string;
   'x-format'?: string;
+  'x-entries'?: Figure;
   'x-option'?: string;
   'x-argument'?: string;
   'x-asked'?: boolean;
@@ -173,6 +178,18 @@ function columnsOf(described: Described, schemas: Record<string, Schema>): strin
   return Object.entries(item?.properties ?? {}).flatMap(([name, each]) => (isPlain(each) ? [name] : []));
 }
 
+/** The figures of an answer, by their path. */
+function figuresOf({ properties = {} }: Schema, path = ''): [string, Figure][] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const at = path + name;
+    const entries = schema['x-entries'];
+    return [
+      ...(entries ? [[at, entries] as [string, Figure]] : []),
+      ...figuresOf(schema.items ?? schema, `${at}.`),
+    ];
+  });
+}
+
 function readOperation(
   path: string,
   method: string,
@@ -201,6 +218,7 @@ function readOperation(
     approvers: described['x-approvers'] ?? described['x-roles'] ?? [],
     fields: [...given, ...sent],
     columns: described['x-columns'] ?? columnsOf(described, schemas),
+    figures: Object.fromEntries(figuresOf(answerOf(described) ?? {})),
   };
 }
 

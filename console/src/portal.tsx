@@ -53,6 +53,7 @@ start(
     '/approvals/$id': () => import('./pages/approvals.tsx'),
     '/reconcile': () => import('./portal-pages/reconcile.tsx'),
     '/float': () => import('./portal-pages/float.tsx'),
+    '/books/entries': () => import('./pages/entries.tsx'),
     '/settlements': () => import('./pages/settlements.tsx'),
     '/settlements/$id': () => import('./pages/settlements.tsx'),
     '/keys': () => import('./pages/keys.tsx'),

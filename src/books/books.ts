@@ -1,6 +1,7 @@
 import { tableOf } from '../operation.ts';
 import { closing, type DayEnd } from './close.ts';
 import { days, set, show } from './days.ts';
+import { entries } from './entries.ts';
 import { escheat } from './escheat.ts';
 import { exportDays } from './export.ts';
 import { account, accounts } from './gl.ts';
@@ -15,6 +16,18 @@ import { verify } from './verify.ts';
  */
 export const booksWith = (dayEnds: readonly DayEnd[]) =>
   tableOf(
-    ...[days, closing(dayEnds), verify, show, set, report, transfer, opening, escheat, reportCsvFile],
+    ...[
+      days,
+      closing(dayEnds),
+      verify,
+      show,
+      set,
+      report,
+      entries.list,
+      transfer,
+      opening,
+      escheat,
+      reportCsvFile,
+    ],
     ...[exportDays, accounts, account, rules, dormancy, vat, breakageRate],
   );

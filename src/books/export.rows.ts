@@ -137,8 +137,11 @@ export async function* rowsOf(
   for await (const ids of pages) yield* (await inOrder<MovementRow>(db, day, ids, listRows)).map(toMovement);
 }
 
-/** Numbers of reserves begin at 5,000,000,000, those of vouchers at 10,000,000,000. */
-const kindOf = (number: Sql, kind: Sql) => sql`
+/**
+ * Returns the kind of an account by its number: those of reserves begin at 5,000,000,000, and those of
+ * vouchers at 10,000,000,000.
+ */
+export const kindOf = (number: Sql, kind: Sql) => sql`
   case when ${number} >= 10000000000 then 'VOUCHER' when ${number} >= 5000000000 then 'RESERVE'
     else ${kind}::text end`;
 

@@ -19,6 +19,7 @@ import {
   Money,
   minorOf,
   Nullable,
+  Opening,
   Positional,
   pastTime,
   Reference,
@@ -28,6 +29,7 @@ import {
   TransactionId,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
+import { balance } from './figure.ts';
 import { type Booked, Booking, moveOnce } from './once.ts';
 
 /** The operator's deductions from a float: refunds of unused prepayment, and corrections of wrong top-ups. */
@@ -99,7 +101,7 @@ const FloatSchema = Type.Object({
   merchantId: MerchantId,
   merchant: Text,
   currency: Text,
-  balance: Money(),
+  balance: Opening(balance({ account: 'FLOAT', merchantId: '{merchantId}', to: '{at}' }), Money()),
   usePerDay: Titled(
     'Used per day',
     Money('The mean use per day over the last 28 days, or since the merchant was created.'),

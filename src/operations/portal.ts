@@ -6,6 +6,7 @@ import { findBatchOf } from '../batches/batch.ts';
 import { batches } from '../batches/batches.ts';
 import { download, ownExports } from '../batches/download.ts';
 import { releases } from '../batches/release.ts';
+import { entries } from '../books/entries.ts';
 import { floats } from '../books/floats.ts';
 import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
 import { sql } from '../db/sql.ts';
@@ -226,6 +227,15 @@ const ownSettlement: typeof showSettlement = {
   run: async (caller, input) => withoutPeople(await showSettlement.run(caller, input)),
 };
 
+/** The entries of a merchant's own float and settlement account. */
+const ownEntries = {
+  ...entries.list,
+  input: Input({
+    ...entries.list.input.properties,
+    account: Word(['FLOAT', 'SETTLEMENT'], { description: 'The account.', examples: ['SETTLEMENT'] }),
+  }),
+};
+
 /** The operations on proposals. The operation that is proposed says who decides, as at the operator. */
 const APPROVALS = approvalsOf(() => PORTAL_OPERATIONS).map((each) => ({
   ...each,
@@ -252,6 +262,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(MONEY, ofSettlement, ownSettlement, settlementDocument, settlementProof),
   ...bound(FINANCE, ofSettlement, disputes.dispute),
   ...bound(MONEY, null, disputes.list),
+  ...bound(MONEY, null, ownEntries),
   ownReport(report as never),
   ownReport(reportCsvFile),
   ...bound(CONNECT, null, apiKeys.create, apiKeys.list),

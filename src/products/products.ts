@@ -38,6 +38,9 @@ export const DEFAULT_PRODUCT = 'DEFAULT';
 export const QUANTITY_MAX = 5_000_000;
 const DAYS_MAX = 36_500;
 
+/** Whose an expired balance is. */
+export const EXPIRY_POLICIES = ['operator', 'issuer', 'unclaimed'] as const;
+
 export const ProductCode = Type.String({
   'x-format': 'product',
   pattern: '^[A-Za-z0-9_.-]{1,50}$',
@@ -57,7 +60,7 @@ const Scope = Word(['network', 'issuer'] as const, {
 const Name = Line(200, 'The name of the product.', 'Gift card');
 /** The terms that can change. Existing batches keep theirs. */
 const TERMS = {
-  expiryPolicy: Word(['operator', 'issuer', 'unclaimed'] as const, {
+  expiryPolicy: Word(EXPIRY_POLICIES, {
     title: 'Expired value goes to',
     'x-labels': { operator: 'The operator', issuer: 'Its issuer', unclaimed: 'A state' },
     description:

@@ -1,13 +1,15 @@
 import Type, { type Static } from 'typebox';
+import { balance, type Figure, moved, none, opening, when } from '../books/figure.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { MovementWord, movementOf } from '../ledger/kinds.ts';
+import { COMMISSION, kindsOn, MovementWord, movementOf } from '../ledger/kinds.ts';
 import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import {
   Day,
   Money,
   NullableText,
+  Opening,
   PERCENT_PPM,
   Percent,
   Text,
@@ -24,13 +26,21 @@ import { getSettlement, type Settlement, SettlementId, SettlementSchema } from '
  * steps that sum them), payouts and disputes.
  */
 
+const OF_ACCOUNT = { account: 'SETTLEMENT', merchantId: '{merchantId}' };
+
+const LINE = when(
+  { kind: COMMISSION },
+  none('Commission is booked once a day, for all products together: see its step.'),
+  moved({ ...OF_ACCOUNT, setsApart: 'true', kind: '{kind}', product: '{product}' }),
+);
+
 const LineSchema = Type.Object({
   product: NullableText,
   kind: Type.String({
     description: 'As in the journal. `EARLIER_REVERSAL`: reversals of redemptions before the first day.',
   }),
-  rows: Type.Integer({ title: 'Entries' }),
-  amount: Money('Positive: it increases the debt to the merchant.'),
+  rows: Opening(LINE, Type.Integer({ title: 'Entries' })),
+  amount: Opening(LINE, Money('Positive: it increases the debt to the merchant.')),
 });
 
 /** A sum of journal rows. */
@@ -66,15 +76,34 @@ export const STEPS = {
 type StepKind = keyof typeof STEPS;
 const KINDS = Object.keys(STEPS) as StepKind[];
 
-const StepSchema = Type.Object({
-  kind: Word(KINDS, { 'x-labels': STEPS }),
-  amount: Money('Negative: it reduces the payout.'),
-});
-
 /** Returns the step of a line. All other movements belong to `OTHER`. */
 export function stepOf(kind: string): StepKind {
   return kind === 'EARLIER_REVERSAL' ? kind : (movementOf(kind).step ?? 'OTHER');
 }
+
+const LINES = [...kindsOn('SETTLEMENT'), 'EARLIER_REVERSAL'];
+
+/** The steps that sum the entries of some kinds. */
+const SUMMED = KINDS.flatMap((step) => {
+  const kinds = LINES.filter((kind) => stepOf(kind) === step);
+  const entries = moved({ ...OF_ACCOUNT, setsApart: 'true', kind: kinds.join() });
+  return kinds.length === 0 ? [] : when({ kind: [step] }, entries, []);
+});
+
+const STEP: Figure = [
+  ...SUMMED,
+  ...when({ kind: ['CARRIED'] }, opening(OF_ACCOUNT), []),
+  ...when(
+    { kind: ['CLOSING'] },
+    balance(OF_ACCOUNT),
+    none('It follows from earlier settlements, or from the steps before it.'),
+  ),
+];
+
+const StepSchema = Type.Object({
+  kind: Word(KINDS, { 'x-labels': STEPS }),
+  amount: Opening(STEP, Money('Negative: it reduces the payout.')),
+});
 
 /** Returns the steps of a settlement. */
 export function stepsOf(

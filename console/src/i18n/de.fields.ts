@@ -36,6 +36,7 @@ export const fields: Catalogue['fields'] = {
   before: 'Davor',
   below: 'Warnen unter',
   blockedAt: 'Gesperrt',
+  bookedAt: 'Gebucht',
   booked: 'Gebucht',
   bookedBy: 'Gebucht von',
   breakage: 'Verfall',

@@ -107,6 +107,7 @@ export const de: Catalogue = {
     selectAll: 'Alle auswählen',
     selected: (count) => `${count} ausgewählt`,
     unselect: 'Auswahl aufheben',
+    entries: (text, count) => `${text} ${count === 1 ? 'Buchung' : 'Buchungen'}`,
   },
   action: {
     cancel: 'Abbrechen',
@@ -367,6 +368,7 @@ export const de: Catalogue = {
     allProducts: 'Alle übrigen Produkte',
     statement: 'Auszug des Guthabens',
   },
+  entries: { title: 'Buchungen hinter einer Zahl', from: 'ab', to: 'bis' },
   settlement: {
     overdue: 'Überfällig',
     draft: 'Entwurf',

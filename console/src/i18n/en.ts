@@ -102,6 +102,7 @@ export const en = {
     selectAll: 'Select all',
     selected: (count: number) => `${count} selected`,
     unselect: 'Clear the selection',
+    entries: (text: string, count: number) => `${text} ${count === 1 ? 'entry' : 'entries'}`,
   },
   action: {
     cancel: 'Cancel',
@@ -351,6 +352,7 @@ export const en = {
     allProducts: 'All other products',
     statement: 'Statement of the float',
   },
+  entries: { title: 'Entries behind a figure', from: 'from', to: 'to' },
   settlement: {
     draft: 'Draft',
     overdue: 'Overdue',

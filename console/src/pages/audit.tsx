@@ -2,8 +2,9 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { ShortDifference, Subject } from '../ui/changes.tsx';
-import { addressOf, type Item } from '../ui/list.tsx';
+import type { Item } from '../ui/list.tsx';
 import { ListPage } from '../ui/page.tsx';
+import { addressOf } from '../ui/places.ts';
 import { useWords } from '../ui/words.ts';
 
 /** The cells of a list of the audit: the name of the changed thing, the change, and the reason. */

@@ -67,7 +67,9 @@ export function Thing() {
         {unnumbered && <Unnumbered accounts={unnumbered} />}
         {error && !unnumbered && <Problem error={error} />}
         {isFetching && !data && <Busy />}
-        {data && !error && <Tables of={data} formats={about?.columns ?? {}} />}
+        {data && !error && (
+          <Tables of={data} formats={about?.columns ?? {}} figures={about?.figures ?? {}} given={query} />
+        )}
       </Stack>
     </>
   );
@@ -200,8 +202,15 @@ function Unnumbered({ accounts }: { accounts: readonly Item[] }) {
   );
 }
 
-function Tables({ of, formats }: { of: Report; formats: Formats }) {
-  const { tables, state, zone, closingHash } = of;
+type TablesProps = {
+  of: Report;
+  formats: Formats;
+  figures: (typeof reports)[number]['figures'];
+  given: Filters;
+};
+
+function Tables({ of, formats, figures, given }: TablesProps) {
+  const { tables, state, zone, closingHash, startsAt, endsAt } = of;
   const texts = useTexts();
   const { kind } = useWords();
   const shown = tables.filter(({ rows }) => rows.length > 0);
@@ -235,6 +244,8 @@ function Tables({ of, formats }: { of: Report; formats: Formats }) {
           <Rows
             items={itemsOf(table, formats)}
             columns={columnsOf(table, formats)}
+            figures={figures[table.section ?? '']}
+            around={{ ...given, startsAt, endsAt, currency: table.currency }}
             cell={(name, item) => {
               const text = item[name];
               if (typeof text !== 'string') return undefined;

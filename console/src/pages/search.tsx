@@ -5,9 +5,10 @@ import { ApiProblem, get, type Page, send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Guess, guess, searched } from '../search.ts';
 import { useFilters } from '../ui/address.ts';
-import { type Item, pageOf, Rows } from '../ui/list.tsx';
+import { type Item, Rows } from '../ui/list.tsx';
 import { shownAs } from '../ui/lists.tsx';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
+import { pageOf } from '../ui/places.ts';
 
 /**
  * The result of a search. A full code is never in the address or the history, and is sent in a body.

@@ -1,6 +1,7 @@
 import { Button, Stack, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
+import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useFilters, useParam } from '../ui/address.ts';
@@ -128,7 +129,7 @@ function listsOf({ steps, rates, lines, payouts, disputes }: Settlement) {
 /** The amount that a merchant is paid for a period, and the reasons. */
 export function Thing() {
   const texts = useTexts();
-  const { door, offers } = useApp();
+  const { door, offers, operations } = useApp();
   const format = useFormat();
   const id = useParam('id');
   const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
@@ -186,7 +187,12 @@ export function Thing() {
               .filter(({ items }) => items.length > 0)
               .map(({ key, ...list }) => (
                 <Panel key={key} title={texts.settlement[key]}>
-                  <Rows currency={currency} {...list} />
+                  <Rows
+                    currency={currency}
+                    figures={figuresIn(operations?.get('settlement.show')?.figures, key)}
+                    around={thing}
+                    {...list}
+                  />
                 </Panel>
               ))}
           </Stack>

@@ -1,5 +1,7 @@
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { useApp } from './app.tsx';
+import { Figure } from './figure.tsx';
 import { useFormat } from './format.ts';
 import { Stat } from './parts.tsx';
 import { useThing } from './thing.tsx';
@@ -14,6 +16,7 @@ type Props = {
 export function Floats({ merchantId, to }: Props) {
   const texts = useTexts();
   const format = useFormat();
+  const { operations } = useApp();
   const { thing } = useThing<Answer<'float.show'>>('/floats', { query: { merchantId } });
   if (!thing || thing.items.length === 0)
     return (
@@ -21,9 +24,15 @@ export function Floats({ merchantId, to }: Props) {
         <span className="quiet">{thing ? '–' : '…'}</span>
       </Stat>
     );
-  return thing.items.map(({ currency, balance, daysLeft }) => (
+  return thing.items.map(({ currency, balance, daysLeft, ...float }) => (
     <Stat key={currency} label={texts.nav.floats} to={to} note={texts.float.lasts(daysLeft)}>
-      {format.money(balance, currency)}
+      <Figure
+        of={operations?.get('float.show')?.figures['items.balance']}
+        value={balance}
+        around={[{ ...float, currency }]}
+      >
+        {format.money(balance, currency)}
+      </Figure>
     </Stat>
   ));
 }

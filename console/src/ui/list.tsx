@@ -2,15 +2,19 @@ import { Button, Group, Skeleton, Title } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, type RefObject, useEffect, useEffectEvent, useId, useRef } from 'react';
-import { get, type Page } from '../api.ts';
+import { get, type Page, type Total } from '../api.ts';
+import { type Figure as Declared, figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
 import { Export } from './export.tsx';
+import { Figure } from './figure.tsx';
 import { FilterBar } from './filters.tsx';
+import { useFormat } from './format.ts';
 import { AGAIN_MS } from './items.ts';
 import { shownAs } from './lists.tsx';
 import { Empty, Problem } from './parts.tsx';
+import { pageOf } from './places.ts';
 import { type Selection, SelectionBar, useSelection } from './selection.tsx';
 import { isTight, Value } from './value.tsx';
 import { useWords } from './words.ts';
@@ -63,34 +67,6 @@ function useLive(place: RefObject<HTMLElement | null>, runs: boolean, read: () =
   }, [runs]);
 }
 
-/** The things that have a page: its address, and the field that names one of them in it. */
-const PAGES: Readonly<Record<string, readonly [path: string, key: string]>> = {
-  approval: ['/approvals', 'id'],
-  batch: ['/batches', 'transactionId'],
-  job: ['/jobs', 'id'],
-  merchant: ['/merchants', 'id'],
-  product: ['/products', 'code'],
-  settlement: ['/settlements', 'id'],
-  transaction: ['/transactions', 'transactionId'],
-  voucher: ['/vouchers', 'serialNumber'],
-  webhook: ['/webhooks', 'id'],
-};
-
-/** The address of a thing's page, such as that of `product DEFAULT`, if it has one. */
-export function addressOf(subject: string): string | undefined {
-  const [noun = '', id = ''] = subject.split(' ');
-  const [path] = PAGES[noun] ?? [];
-  return path && `${path}/${encodeURIComponent(id)}`;
-}
-
-/** Returns the address that a row of a list links to, such as one of `product.list`. */
-export function pageOf(list: string): ((item: Item) => string) | undefined {
-  const [noun = '', verb] = list.split('.');
-  const [path, key = ''] = PAGES[noun] ?? [];
-  if (verb !== 'list' || path === undefined) return undefined;
-  return (item) => `${path}/${encodeURIComponent(String(item[key]))}`;
-}
-
 /** A list that is read by cursor, newest first, more on demand. */
 export function List(props: ListProps) {
   const { search, fixed = {}, limit = 50 } = props;
@@ -101,8 +77,10 @@ export function List(props: ListProps) {
   const operation = operations?.get(props.of);
   const all = operation?.fields ?? [];
   // In the portal, everything belongs to one merchant.
-  const isShown = (name: string) => !(name in fixed) && (door === 'operator' || name !== 'merchantId');
-  const columns = (props.columns ?? shownAs(props.of)?.columns ?? operation?.columns ?? []).filter(isShown);
+  const isOwn = (name: string) => door === 'operator' || name !== 'merchantId';
+  const isShown = (name: string) => !(name in fixed) && isOwn(name);
+  const columns =
+    props.columns?.filter(isOwn) ?? (shownAs(props.of)?.columns ?? operation?.columns ?? []).filter(isShown);
   const fields = all.filter(
     ({ name, in: place }) =>
       search !== undefined &&
@@ -129,6 +107,7 @@ export function List(props: ListProps) {
       placeholderData: keepPreviousData,
     });
   const items = data?.pages.flatMap((page) => page.items) ?? [];
+  const total = data?.pages[0]?.total;
   const section = useRef<HTMLElement>(null);
   // Of several pages, each would be read again.
   const isShort = data?.pages.length === 1;
@@ -142,7 +121,7 @@ export function List(props: ListProps) {
   // An empty list has nothing to filter or to export.
   const isBare = data !== undefined && items.length === 0 && !isFiltered;
   const hasTools = !isBare && (fields.length > 0 || (items.length > 0 && !props.brief));
-  const hasHead = props.title !== undefined || hasTools;
+  const hasHead = props.title !== undefined || hasTools || total;
   return (
     <section className="panel" aria-label={props.title} ref={section}>
       {hasHead && (
@@ -155,6 +134,7 @@ export function List(props: ListProps) {
           ) : (
             hasTools && fields.length > 0 && <FilterBar fields={fields} search={search ?? {}} />
           )}
+          {total && <Sum of={total} />}
           {items.length > 0 && !props.brief && (
             <Export path={path} query={query} columns={columns} isPaged={isPaged} />
           )}
@@ -168,7 +148,14 @@ export function List(props: ListProps) {
       {isPending && !error && <Waiting rows={Math.min(limit, 8)} />}
       {data && items.length === 0 && nothing}
       {items.length > 0 && (
-        <Rows items={items} columns={columns} selection={props.bulk && selection} {...shown} />
+        <Rows
+          items={items}
+          columns={columns}
+          selection={props.bulk && selection}
+          figures={figuresIn(operation?.figures, 'items')}
+          around={query}
+          {...shown}
+        />
       )}
       {hasNextPage && !props.brief && (
         <Group justify="center" p="sm">
@@ -178,6 +165,17 @@ export function List(props: ListProps) {
         </Group>
       )}
     </section>
+  );
+}
+
+/** The number of all entries that match, and their sum. */
+function Sum({ of: { rows, amount, currency } }: { of: Total }) {
+  const { entries } = useTexts().list;
+  const format = useFormat();
+  return (
+    <b className="number" data-sum={amount}>
+      {entries(format.number(rows), rows)} · {format.money(amount, currency)}
+    </b>
   );
 }
 
@@ -202,6 +200,9 @@ type RowsProps = Pick<ListProps, 'narrow' | 'cell' | 'actions'> & {
   readonly selection?: Selection | undefined;
   /** The currency of amounts, if the items do not name it. */
   readonly currency?: string;
+  /** The columns whose values open into what adds up to them, and what is around the rows. */
+  readonly figures?: Readonly<Record<string, Declared>> | undefined;
+  readonly around?: Item;
 };
 
 /** The keys of rows: the ids of the items, or else their places. */
@@ -213,7 +214,8 @@ function keysOf(items: readonly Item[]): readonly string[] {
 }
 const NARROW = 3;
 
-export function Rows({ items, columns: named, narrow, to, cell, actions, selection, currency }: RowsProps) {
+export function Rows(props: RowsProps) {
+  const { items, columns: named, narrow, to, cell, actions, selection, currency, figures, around } = props;
   const columns = actions ? [...named, ''] : named;
   const id = useId();
   const keys = keysOf(items);
@@ -285,13 +287,15 @@ export function Rows({ items, columns: named, narrow, to, cell, actions, selecti
                     {target && name === kept[0] && (
                       <Link to={target} className="row-link" aria-labelledby={label} />
                     )}
-                    {(name === '' ? actions?.(item) : cell?.(name, item)) ?? (
-                      <Value
-                        name={name}
-                        value={item[name]}
-                        currency={(item['currency'] as string | undefined) ?? currency}
-                      />
-                    )}
+                    <Figure of={figures?.[name]} value={item[name]} around={[item, around ?? {}]}>
+                      {(name === '' ? actions?.(item) : cell?.(name, item)) ?? (
+                        <Value
+                          name={name}
+                          value={item[name]}
+                          currency={(item['currency'] as string | undefined) ?? currency}
+                        />
+                      )}
+                    </Figure>
                   </td>
                 ))}
               </tr>

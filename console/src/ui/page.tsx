@@ -5,8 +5,9 @@ import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Act, Actions, type Acts } from './actions.tsx';
 import { type Filters, useChangeFilters, useFilters } from './address.ts';
-import { List, type ListProps, pageOf } from './list.tsx';
+import { List, type ListProps } from './list.tsx';
 import { Busy, Empty, Head } from './parts.tsx';
+import { pageOf } from './places.ts';
 import { Same } from './same.tsx';
 import { State } from './value.tsx';
 

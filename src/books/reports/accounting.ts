@@ -3,6 +3,7 @@ import { statementsWhere } from '../../bank/statements.ts';
 import { type Sql, sql } from '../../db/sql.ts';
 import { accountsOf } from '../../ledger/kinds.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
+import { balance, none, sumOf, when } from '../figure.ts';
 import { findUnmapped, type GlLine, glSums, readGlMapping } from '../gl.ts';
 import {
   type Declaration,
@@ -19,14 +20,18 @@ import {
 
 /** The books beside others: the operator's accounting system (R12), and its bank (R13, R14). */
 
+const OF_NUMBER = none('The sum of a day by account number; the entries of each kind of account are in R1.');
+
 /**
  * The movements of closed days on the account numbers of the operator's accounting system. Debits equal
  * credits.
  */
 const ledgerLines: Definition = {
   columns: {
-    ...{ date: 'text', voucherNumber: 'text', account: 'text', counterAccount: 'text', debit: 'money' },
-    ...{ credit: 'money', taxCode: 'text', text: 'text', closingHash: 'text' },
+    ...{ date: 'text', voucherNumber: 'text', account: 'text', counterAccount: 'text' },
+    debit: { format: 'money', figure: OF_NUMBER },
+    credit: { format: 'money', figure: OF_NUMBER },
+    ...{ taxCode: 'text', text: 'text', closingHash: 'text' },
   },
   async rows({ tx, from, to, names }) {
     const mapping = await readGlMapping(tx);
@@ -111,13 +116,20 @@ left join booked o on o.currency = b.currency
 left join matched m on m.currency = b.currency
 order by b.currency`;
 
+const BY_BANK = none('Of the bank, and not of the books: its statements and entries are below.');
+const ITEM = when(
+  { item: ['funding, as booked'] },
+  balance({ account: 'FUNDING', sum: 'net-debits' }),
+  BY_BANK,
+);
+
 /**
  * Compares the operator's bank account with the books at the end of the interval. A difference that own
  * money and unmatched items do not explain is an error on one of the two sides.
  */
 const bankReconciliation: Definition = {
   section: 'reconciliation',
-  columns: { item: word(sql`l.item`), amount: money(sql`l.amount`), state: word(sql`l.state`) },
+  columns: { item: word(sql`l.item`), amount: money(sql`l.amount`, ITEM), state: word(sql`l.state`) },
   from: ({ to, endsAt }) => sql`
 from (${summarizeBank(to, endsAt)}) b
 cross join lateral (select own + booked + entries - movements as expected) e
@@ -133,6 +145,8 @@ cross join lateral (values
 order by currency, place`,
 };
 
+const STATED = none('As the bank states it; its entries are below.');
+
 /**
  * The imported statements that end in the interval. Each opening balance should be the closing balance
  * before it, and the entries should lead from one to the other.
@@ -143,11 +157,11 @@ const bankStatements: Definition = {
     statement: number(sql`id`),
     account: text(sql`account`),
     date: text(sql`"closingOn"`),
-    opening: money(sql`opening`),
-    entries: money(sql`closing - opening - missing`),
-    closing: money(sql`closing`),
-    gap: money(sql`gap`),
-    missing: money(sql`missing`),
+    opening: money(sql`opening`, STATED),
+    entries: money(sql`closing - opening - missing`, STATED),
+    closing: money(sql`closing`, STATED),
+    gap: money(sql`gap`, STATED),
+    missing: money(sql`missing`, STATED),
     state: word(sql`coalesce(nullif(concat_ws(' ', case when gap <> 0 then 'GAP' end,
       case when missing <> 0 then 'INCOMPLETE' end), ''), 'ok')`),
   },
@@ -163,12 +177,15 @@ const bankEntries: Definition = {
     entry: number(sql`id`),
     date: text(sql`"bookedOn"`),
     account: text(sql`account`),
-    amount: money(sql`amount`),
+    amount: money(sql`amount`, none('One entry of the bank.')),
     text: text(sql`description`),
     matched: text(sql`m.movements`),
     settlement: text(sql`m.settlements`),
     root: text(sql`m.roots`),
-    difference: money(sql`amount - matched`),
+    difference: money(
+      sql`amount - matched`,
+      none('The amount less that of the matched movements, which are named.'),
+    ),
     state: word(
       sql`case when matched = amount then 'matched' when matched = 0 then 'open' else 'partly matched' end`,
     ),
@@ -203,9 +220,9 @@ const safeguarded: Definition = {
   isOfClosedDays: true,
   columns: {
     day: text(sql`day`),
-    requirement: money(sql`required`),
-    resource: money(sql`held`),
-    difference: money(sql`held - required`),
+    requirement: money(sql`required`, balance({ account: accountsOf('others').join(), to: '{day}' })),
+    resource: money(sql`held`, none('What the bank states, less the own money in the account.')),
+    difference: money(sql`held - required`, sumOf('resource', '-requirement')),
     state: word(
       sql`case when held is null then 'no account' when held < required then 'SHORTFALL' else 'ok' end`,
     ),

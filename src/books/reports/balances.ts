@@ -1,16 +1,19 @@
 import { sql } from '../../db/sql.ts';
 import { ACCOUNT_KINDS, accountsOf } from '../../ledger/kinds.ts';
 import { EFFECTS } from '../days.ts';
+import { balance, moved, none, opening, sumOf } from '../figure.ts';
 import { type Declaration, type Definition, id, merchant, money, text, word } from './report.ts';
+
+const OF_ACCOUNT = { account: '{account}' };
 
 /** Opening balance, debits, credits and closing balance of each account kind. They sum to 0. */
 const byAccount: Definition = {
   columns: {
     account: word(sql`coalesce(account_kind, 'total')`),
-    opening: money(sql`sum(opening)`),
-    debits: money(sql`sum(debits)`),
-    credits: money(sql`sum(credits)`),
-    closing: money(sql`sum(opening + credits - debits)`),
+    opening: money(sql`sum(opening)`, opening(OF_ACCOUNT)),
+    debits: money(sql`sum(debits)`, moved({ ...OF_ACCOUNT, sum: 'debits' })),
+    credits: money(sql`sum(credits)`, moved({ ...OF_ACCOUNT, sum: 'credits' })),
+    closing: money(sql`sum(opening + credits - debits)`, balance(OF_ACCOUNT)),
   },
   from: ({ startsAt, endsAt }) => sql`
 from (
@@ -36,10 +39,10 @@ const byMerchant: Definition = {
   columns: {
     merchantId: id(sql`coalesce(owner_id::text, '')`),
     merchant: merchant(sql`owner_id`),
-    floats: money(held('FLOAT')),
-    reserves: money(held('RESERVE')),
-    settlements: money(held('SETTLEMENT')),
-    owed: money(sql`sum(balance_minor)`),
+    floats: money(held('FLOAT'), balance({ account: 'FLOAT', merchantId: '{merchantId}' })),
+    reserves: money(held('RESERVE'), balance({ account: 'RESERVE', issuerId: '{merchantId}' })),
+    settlements: money(held('SETTLEMENT'), balance({ account: 'SETTLEMENT', merchantId: '{merchantId}' })),
+    owed: money(sql`sum(balance_minor)`, sumOf('floats', 'reserves', 'settlements')),
   },
   from: ({ endsAt }) => sql`
 from (
@@ -61,6 +64,10 @@ export const trialBalance: Declaration = {
   breakdowns: { merchant: [byMerchant] },
 };
 
+/** The balance of kinds of accounts at the end of a day. */
+const heldAtEnd = (...kinds: readonly string[]) =>
+  money(held(...kinds), balance({ account: kinds.join(), to: '{day}' }));
+
 /**
  * What the operator owed to others at the end of each day, its own money, and the funding behind both.
  * Vouchers are counted at the close. Money in transit between shards has left a float for a voucher.
@@ -71,19 +78,23 @@ const byDay: Definition = {
     vouchers: {
       ...text(sql`case when bool_or(is_open) then '' else coalesce(min(vouchers), 0)::text end`),
       format: 'count',
+      figure: none('The close of a day counts vouchers; their money is beside it.'),
     },
-    outstanding: money(held('VOUCHER')),
-    reserves: money(held('RESERVE', 'TRANSIT')),
-    floats: money(held('FLOAT')),
-    settlements: money(held('SETTLEMENT')),
-    unclaimed: money(held('UNCLAIMED')),
-    vat: money(held('VAT')),
-    owed: money(held(...accountsOf('others'))),
-    breakage: money(held('BREAKAGE')),
-    fees: money(held('FEES')),
-    goodwill: money(held('GOODWILL')),
-    own: money(held(...accountsOf('operator'))),
-    minusFunding: money(sql`-${held('FUNDING')}`),
+    outstanding: heldAtEnd('VOUCHER'),
+    reserves: heldAtEnd('RESERVE', 'TRANSIT'),
+    floats: heldAtEnd('FLOAT'),
+    settlements: heldAtEnd('SETTLEMENT'),
+    unclaimed: heldAtEnd('UNCLAIMED'),
+    vat: heldAtEnd('VAT'),
+    owed: heldAtEnd(...accountsOf('others')),
+    breakage: heldAtEnd('BREAKAGE'),
+    fees: heldAtEnd('FEES'),
+    goodwill: heldAtEnd('GOODWILL'),
+    own: heldAtEnd(...accountsOf('operator')),
+    minusFunding: money(
+      sql`-${held('FUNDING')}`,
+      balance({ account: 'FUNDING', sum: 'net-debits', to: '{day}' }),
+    ),
   },
   from: ({ from, to, endsAt, isClosed }) => sql`
 from (

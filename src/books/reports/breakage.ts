@@ -1,17 +1,36 @@
 import { type Sql, sql } from '../../db/sql.ts';
-import { listOf, reversalsOf, withReversals } from '../../ledger/kinds.ts';
+import {
+  kindsOn,
+  listOf,
+  type MovementKind,
+  movementOf,
+  reversalsOf,
+  withReversals,
+} from '../../ledger/kinds.ts';
+import { balance, moved, none, sumOf } from '../figure.ts';
 import { type Declaration, type Definition, money, number, product, share, text, word } from './report.ts';
 
 /** R5: expired amounts as booked, the redemption of cohorts, and an estimate of what is never redeemed. */
+
+const OF_EXPIRED = { account: '{account}', product: '{product}' };
 
 const booked: Definition = {
   section: 'booked',
   columns: {
     product: product(sql`product_id`),
     account: word(sql`account`),
-    expired: money(sql`sum(case kind when 'EXPIRY' then amount_minor else 0 end)`),
-    reinstated: money(sql`sum(case kind when 'EXPIRY' then 0 else amount_minor end)`),
-    net: money(sql`sum(case kind when 'EXPIRY' then amount_minor else -amount_minor end)`),
+    expired: money(
+      sql`sum(case kind when 'EXPIRY' then amount_minor else 0 end)`,
+      moved({ ...OF_EXPIRED, sum: 'credits', kind: 'EXPIRY' }),
+    ),
+    reinstated: money(
+      sql`sum(case kind when 'EXPIRY' then 0 else amount_minor end)`,
+      moved({ ...OF_EXPIRED, sum: 'debits', kind: reversalsOf('EXPIRY').join() }),
+    ),
+    net: money(
+      sql`sum(case kind when 'EXPIRY' then amount_minor else -amount_minor end)`,
+      moved({ ...OF_EXPIRED, kind: withReversals('EXPIRY').join() }),
+    ),
   },
   from: ({ startsAt, endsAt }) => sql`
 from (
@@ -41,7 +60,10 @@ const changesBefore = (day: string): Sql => sql`(
   ) c
 ) c`;
 
-const sumOf = (change: Sql) => sql`sum(sum(${change})) over w`;
+const RUNNING = none(
+  'Each line adds to the line before it; the last figures are in the estimate, with their entries.',
+);
+const running = (change: Sql) => sql`sum(sum(${change})) over w`;
 
 /** The cohorts by product and month of issue, with cumulative sums month by month. */
 const cohorts: Definition = {
@@ -51,13 +73,13 @@ const cohorts: Definition = {
     product: product(sql`product_id`),
     issueMonth: text(sql`to_char(issue_month, 'YYYY-MM')`),
     monthsSince: number(sql`months_since`),
-    issued: money(sumOf(sql`issued`)),
-    voided: money(sumOf(sql`voided`)),
-    redeemed: money(sumOf(sql`redeemed`)),
-    expired: money(sumOf(sql`expired`)),
-    other: money(sumOf(sql`other`)),
-    outstanding: money(sumOf(sql`minor`)),
-    redeemedPercent: share(sumOf(sql`redeemed`), sql`greatest(${sumOf(sql`issued`)}, 0)`),
+    issued: money(running(sql`issued`), RUNNING),
+    voided: money(running(sql`voided`), RUNNING),
+    redeemed: money(running(sql`redeemed`), RUNNING),
+    expired: money(running(sql`expired`), RUNNING),
+    other: money(running(sql`other`), RUNNING),
+    outstanding: money(running(sql`minor`), RUNNING),
+    redeemedPercent: share(running(sql`redeemed`), sql`greatest(${running(sql`issued`)}, 0)`),
   },
   from: ({ to }) => sql`
 from ${changesBefore(to)}
@@ -100,6 +122,22 @@ const estimatedAt = (day: string): Sql => sql`(
   ) n
 )`;
 
+const ESTIMATED = none('An estimate from the rate and the figures of its line; it is never posted.');
+const OTHERS = kindsOn('VOUCHER').filter(
+  (kind) =>
+    kind !== 'REPLACEMENT' &&
+    !['ACTIVATION', 'IMPORT', 'REDEMPTION', 'EXPIRY'].some(
+      (each) => each === kind || movementOf(kind).reverses === each,
+    ),
+);
+
+/** What a cohort was moved by up to the end of the interval. */
+const ofCohort = (kinds: readonly MovementKind[], sum = 'net') =>
+  balance({
+    ...{ account: 'VOUCHER', sum, kind: kinds.join() },
+    ...{ product: '{product}', issueMonth: '{issueMonth}', policy: '{policy}' },
+  });
+
 /**
  * Proposes an estimate, which is never posted, for each cohort of an expiry policy: by the rate that is valid
  * on the last day of the interval and, for what was recognized before, by that on the day before it.
@@ -114,18 +152,18 @@ const estimate: Definition = {
     ratePercent: share(sql`case when c.is_own then c.rate_ppm else 0 end`, sql`1000000`),
     setBy: text(sql`c.set_by`),
     reason: text(sql`c.reason`),
-    issued: money(sql`c.issued`),
-    voided: money(sql`c.voided`),
-    redeemed: money(sql`c.redeemed`),
-    expired: money(sql`c.expired`),
-    other: money(sql`c.other`),
-    outstanding: money(sql`c.outstanding`),
-    estimated: money(sql`c.estimated`),
-    recognized: money(sql`c.recognized`),
-    before: money(sql`coalesce(b.recognized, 0)`),
-    inInterval: money(sql`c.recognized - coalesce(b.recognized, 0)`),
-    deferred: money(sql`c.estimated - c.recognized`),
-    toBook: money(sql`case when c.is_own then c.recognized - c.expired else 0 end`),
+    issued: money(sql`c.issued`, ofCohort([...withReversals('ACTIVATION'), 'IMPORT'])),
+    voided: money(sql`c.voided`, ofCohort(reversalsOf('ACTIVATION'), 'net-debits')),
+    redeemed: money(sql`c.redeemed`, ofCohort(withReversals('REDEMPTION'), 'net-debits')),
+    expired: money(sql`c.expired`, ofCohort(withReversals('EXPIRY'), 'net-debits')),
+    other: money(sql`c.other`, ofCohort(OTHERS)),
+    outstanding: money(sql`c.outstanding`, sumOf('issued', '-redeemed', '-expired', 'other')),
+    estimated: money(sql`c.estimated`, ESTIMATED),
+    recognized: money(sql`c.recognized`, ESTIMATED),
+    before: money(sql`coalesce(b.recognized, 0)`, ESTIMATED),
+    inInterval: money(sql`c.recognized - coalesce(b.recognized, 0)`, sumOf('recognized', '-before')),
+    deferred: money(sql`c.estimated - c.recognized`, sumOf('estimated', '-recognized')),
+    toBook: money(sql`case when c.is_own then c.recognized - c.expired else 0 end`, ESTIMATED),
     isExceeded: word(sql`case when c.is_exceeded then 'yes' else 'no' end`),
   },
   from: ({ from, to }) => sql`

@@ -1,5 +1,6 @@
 import { type Sql, sql } from '../../db/sql.ts';
-import { listOf, type MovementKind, withReversals } from '../../ledger/kinds.ts';
+import { listOf, type MovementKind, reversalsOf, withReversals } from '../../ledger/kinds.ts';
+import { balance, moved, none, opening } from '../figure.ts';
 import {
   count,
   type Declaration,
@@ -31,18 +32,36 @@ export const MOVED = {
   escheated: ['-ESCHEAT'],
 } as const satisfies Readonly<Record<string, readonly `${'+' | '-'}${MovementKind}`[]>>;
 
-const moved = (changes: readonly string[]) =>
-  money(sql`coalesce(sum(amount_minor) filter (where change = any (${changes}::text[])), 0)`);
+const OF_VOUCHERS = {
+  account: 'VOUCHER',
+  product: '{product}',
+  issuerId: '{issuerId}',
+  issueMonth: '{issueMonth}',
+};
+
+const changed = (changes: readonly string[]) =>
+  money(
+    sql`coalesce(sum(amount_minor) filter (where change = any (${changes}::text[])), 0)`,
+    moved({
+      ...OF_VOUCHERS,
+      sum: changes.every((each) => each.startsWith('+')) ? 'credits' : 'debits',
+      kind: changes.map((each) => each.slice(1)).join(),
+    }),
+  );
 
 /** The balances of vouchers, rolled forward from the start of the interval to its end. */
 const ROLLED = {
-  opening: money(sql`sum(opening_minor)`),
-  ...Object.fromEntries(Object.entries(MOVED).map(([name, changes]) => [name, moved(changes)])),
+  opening: money(sql`sum(opening_minor)`, opening(OF_VOUCHERS)),
+  ...Object.fromEntries(Object.entries(MOVED).map(([name, changes]) => [name, changed(changes)])),
   closing: money(
     sql`sum(opening_minor + case when change like '-%' then -amount_minor else amount_minor end)`,
+    balance(OF_VOUCHERS),
   ),
 };
-const COUNTED = { ...ROLLED, vouchers: count(sql`sum(vouchers)`) };
+const COUNTED = {
+  ...ROLLED,
+  vouchers: count(sql`sum(vouchers)`, none('The close of a day counts vouchers; their money is beside it.')),
+};
 const ISSUED = {
   product: product(sql`product_id`),
   issuerId: id(sql`issuer_id`),
@@ -108,10 +127,12 @@ export const liability: Declaration = {
   endsAnytime: true,
 };
 
+const AGED = none('The close of a day sorts vouchers by age; the entries behind their money are in R2.');
+
 /** The vouchers with a balance at the end of the interval. */
 const FIGURES = {
-  vouchers: count(sql`coalesce(sum(vouchers), 0)`),
-  outstanding: money(sql`coalesce(sum(amount_minor), 0)`),
+  vouchers: count(sql`coalesce(sum(vouchers), 0)`, AGED),
+  outstanding: money(sql`coalesce(sum(amount_minor), 0)`, AGED),
   sharePercent: share(
     sql`coalesce(sum(amount_minor), 0)`,
     sql`sum(coalesce(sum(amount_minor), 0)) over (partition by currency, part, basis)`,
@@ -179,6 +200,12 @@ export const aging: Declaration = {
   closedOnly: true,
 };
 
+const acceptedBy = (sum: string, kinds: readonly MovementKind[]) =>
+  moved({
+    ...{ account: 'SETTLEMENT', sum, kind: kinds.join() },
+    ...{ issuerId: '{issuerId}', merchantId: '{acceptorId}' },
+  });
+
 /** The redemptions of each merchant by the issuer of the voucher. */
 const accepted: Definition = {
   columns: {
@@ -186,9 +213,18 @@ const accepted: Definition = {
     issuer: merchant(sql`issuer_id`),
     acceptorId: id(sql`merchant_id`),
     acceptor: merchant(sql`merchant_id`),
-    redeemed: money(sql`sum(case kind when 'REDEMPTION' then amount_minor else 0 end)`),
-    reversed: money(sql`sum(case kind when 'REDEMPTION' then 0 else amount_minor end)`),
-    net: money(sql`sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)`),
+    redeemed: money(
+      sql`sum(case kind when 'REDEMPTION' then amount_minor else 0 end)`,
+      acceptedBy('credits', ['REDEMPTION']),
+    ),
+    reversed: money(
+      sql`sum(case kind when 'REDEMPTION' then 0 else amount_minor end)`,
+      acceptedBy('debits', reversalsOf('REDEMPTION')),
+    ),
+    net: money(
+      sql`sum(case kind when 'REDEMPTION' then amount_minor else -amount_minor end)`,
+      acceptedBy('net', withReversals('REDEMPTION')),
+    ),
   },
   from: ({ startsAt, endsAt }) => sql`
 from movements(${startsAt}, ${endsAt}) where kind in ${listOf(withReversals('REDEMPTION'))}

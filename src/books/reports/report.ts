@@ -7,6 +7,7 @@ import { Refusal } from '../../refusal.ts';
 import { Day, Nullable, Text, Time, Word } from '../../schema.ts';
 import { addDays } from '../../time.ts';
 import { type ListedDay, listDays } from '../days.ts';
+import type { Figure } from '../figure.ts';
 
 export type Names = {
   readonly merchants: ReadonlyMap<number, string>;
@@ -131,16 +132,25 @@ const FORMATS = {
 type Place = { readonly names: Names; readonly currency: string };
 type Format = keyof typeof FORMATS;
 
-/** A column that a statement computes. */
-type Column = { readonly format: Format; readonly of: Sql };
+/** The formats of figures: each says what it adds up. */
+type FigureFormat = 'money' | 'count';
 
-const column = (format: Format, cast: Sql) => (of: Sql) => ({ format, of: sql`(${of})${cast}` });
+/** A column that a statement computes. */
+type Column = { readonly format: Format; readonly of: Sql; readonly figure?: Figure };
+
+const column =
+  (format: Exclude<Format, FigureFormat>, cast: Sql) =>
+  (of: Sql): Column => ({ format, of: sql`(${of})${cast}` });
+
+const figures =
+  (format: FigureFormat) =>
+  (of: Sql, figure: Figure): Column => ({ format, of: sql`(${of})::bigint`, figure });
 
 export const text = column('text', sql`::text`);
 export const word = column('word', sql`::text`);
 export const id = column('id', sql`::text`);
-export const money = column('money', sql`::bigint`);
-export const count = column('count', sql`::bigint`);
+export const money = figures('money');
+export const count = figures('count');
 export const time = column('time', sql`::timestamptz`);
 export const number = column('number', sql`::float8`);
 export const merchant = column('merchant', sql`::integer`);
@@ -223,10 +233,18 @@ export type Lines = About & {
   lines(service: Service, wanted: Wanted): AsyncIterable<Static<typeof Cells>>;
 };
 
+/** Returns the figures of a table. */
+export const figuresOf = ({ columns }: Pick<Definition, 'columns'>): Readonly<Record<string, Figure>> =>
+  Object.fromEntries(
+    Object.entries<Column | Made>(columns).flatMap(([name, each]) =>
+      typeof each === 'object' && each.figure ? [[name, each.figure]] : [],
+    ),
+  );
+
 /** Returns the columns of a table with their formats. */
 export const formatsOf = ({ columns }: Pick<Definition, 'columns'>): Readonly<Record<string, Format>> =>
   Object.fromEntries(
-    Object.entries<Column | Format>(columns).map(([name, each]) => [
+    Object.entries<Column | Made>(columns).map(([name, each]) => [
       name,
       typeof each === 'string' ? each : each.format,
     ]),
@@ -252,10 +270,13 @@ export type Definition = {
       readonly from: (scope: Scope) => Sql;
     }
   | {
-      readonly columns: Readonly<Record<string, Format>>;
+      readonly columns: Readonly<Record<string, Made>>;
       readonly rows: (scope: Scope) => Promise<readonly Values[]>;
     }
 );
+
+/** A column that is made in code. */
+type Made = Exclude<Format, FigureFormat> | { readonly format: FigureFormat; readonly figure: Figure };
 
 /** The values of a row by the names of the columns. */
 type Values = Readonly<Record<string, unknown>> & { readonly currency: string };

@@ -18,7 +18,9 @@ import {
   BREAKDOWNS,
   type Breakdown,
   type Declaration,
+  type Definition,
   daysOf,
+  figuresOf,
   formatsOf,
   type Lines,
   openScope,
@@ -180,11 +182,22 @@ export async function toWanted(
   };
 }
 
-/** What pages need to know about the reports: their titles, and the formats of their columns. */
+/** The figures of the tables by the name of their section; empty: of a table without one. */
+function figuresBySection(definitions: readonly Definition[]) {
+  const found: Record<string, ReturnType<typeof figuresOf>> = {};
+  for (const each of definitions) {
+    const section = each.section ?? '';
+    found[section] = { ...found[section], ...figuresOf(each) };
+  }
+  return found;
+}
+
+/** What pages need to know about the reports: titles, formats of columns, and the entries of figures. */
 const described = REPORTS.map(({ report, name, title, use, ofMerchant = null, tables, breakdowns = {} }) => ({
   ...{ number: report, name, title, use, ofMerchant },
   breakdowns: Object.keys(breakdowns),
   columns: Object.assign({}, ...[...tables, ...Object.values(breakdowns).flat()].map(formatsOf)),
+  figures: figuresBySection([...tables, ...Object.values(breakdowns).flat()]),
 }));
 const columnNames = described.flatMap(({ columns }) =>
   Object.keys(columns).filter((name) => columns[name] !== 'id'),

@@ -1,7 +1,8 @@
 import { type Sql, sql } from '../../db/sql.ts';
-import { kindsOn, listOf, type MovementKind } from '../../ledger/kinds.ts';
+import { COMMISSION, kindsOn, listOf, type MovementKind } from '../../ledger/kinds.ts';
 import { addDays } from '../../time.ts';
 import { bookedBetween } from '../days.ts';
+import { balance, type Figure, fieldOf, moved, none, opening, when } from '../figure.ts';
 import { statementNumber } from '../formats.ts';
 import {
   count,
@@ -17,6 +18,9 @@ import {
 } from './report.ts';
 
 /** The statements of merchants: of their floats, and of their settlement accounts. */
+
+const OF_FLOAT = { account: 'FLOAT', merchantId: '{merchantId}' };
+const RUNNING = none('The opening balance and the amounts up to this line.');
 
 /**
  * The lines on a merchant's floats in the order of time, with the balance after each. A statement of
@@ -37,10 +41,13 @@ const floatLinesOf: Definition = {
       select string_agg(e.entry_reference, ' ' order by e.id)
       from bank_matches m join bank_entries e on e.id = m.entry_id where m.movement_id = l.id
     )`),
-    amount: money(sql`amount_minor`),
-    balance: money(sql`sum(coalesce(amount_minor, opening_minor)) over (
+    amount: money(sql`amount_minor`, fieldOf('transaction.show', 'transactionId')),
+    balance: money(
+      sql`sum(coalesce(amount_minor, opening_minor)) over (
       partition by currency order by place, booked_at, l.id rows unbounded preceding
-    )`),
+    )`,
+      when({ kind: ['opening'] }, opening(OF_FLOAT), when({ kind: ['closing'] }, balance(OF_FLOAT), RUNNING)),
+    ),
   },
   from(scope) {
     const { startsAt, endsAt } = scope;
@@ -86,16 +93,44 @@ where f.merchant_id = ${merchantId} and j.merchant_id = ${merchantId}
   and (j.kind <> 'ACTIVATION' or j.batch_id is null)
   and ${bookedBetween(from, to)}`;
 
-const counted = (kind: string) => count(sql`coalesce(sum(rows) filter (where kind = ${kind}), 0)`);
+const OF_SETTLED = {
+  ...{ account: 'SETTLEMENT', setsApart: 'true' },
+  ...{ merchantId: '{merchantId}', product: '{product}' },
+};
+
+/** Payouts and opening balances have no product, and are the only ones without. */
+const isOfProduct = (kind: string) => kind !== 'PAYOUT' && kind !== 'OPENING';
+const ofProduct = (entries: Figure) =>
+  when({ product: [''] }, none('Only payouts and opening balances have no product.'), entries);
+
+const counted = (kind: string) =>
+  count(sql`coalesce(sum(rows) filter (where kind = ${kind}), 0)`, ofProduct(moved({ ...OF_SETTLED, kind })));
+
+const OF_ACCOUNT = { account: 'SETTLEMENT', merchantId: '{merchantId}' };
+
+/** Commission is booked for all products of a day together. */
+const inTotal = (figure: Figure) =>
+  when({ product: ['total'] }, figure, none('Commission is booked once a day, for all products together.'));
+
+const OF_COMMISSION: readonly string[] = COMMISSION;
+
 /** Adds movements of a kind to a column of R7, and subtracts those of the kind that takes it back. */
-const settled = (kind: string, reversal: MovementKind | null = null) =>
-  money(sql`coalesce(sum(
+const settled = (kind: string, reversal: MovementKind | null = null) => {
+  const isCredit = kind === 'REDEMPTION' || kind === 'CASH_OUT' || kind === 'OPENING';
+  const sum = isCredit ? 'net' : 'net-debits';
+  const entries = moved({ ...OF_SETTLED, sum, kind: [kind, ...(reversal ? [reversal] : [])].join() });
+  return money(
+    sql`coalesce(sum(
     case when kind = ${reversal} or kind = 'OPENING' and debit_kind = 'SETTLEMENT' then -amount_minor
       else amount_minor end
-  ) filter (where kind in (${kind}, ${reversal})), 0)`);
+  ) filter (where kind in (${kind}, ${reversal})), 0)`,
+    OF_COMMISSION.includes(kind) ? inTotal(entries) : isOfProduct(kind) ? ofProduct(entries) : entries,
+  );
+};
 
 const NET = sql`coalesce(sum(case when credit_kind = 'SETTLEMENT' then amount_minor else -amount_minor end), 0)`;
-const ofAccount = (minor: Sql) => money(sql`case when grouping(product_id) = 1 then ${minor} end`);
+const ofAccount = (minor: Sql, figure: Figure) =>
+  money(sql`case when grouping(product_id) = 1 then ${minor} end`, figure);
 
 /**
  * The settled amounts of each merchant by product, then the settlement account from opening to closing
@@ -118,9 +153,9 @@ const settledOf: Definition = {
     vat: settled('FEE_VAT', 'FEE_VAT_REVERSAL'),
     paidOut: settled('PAYOUT', 'PAYOUT_RETURN'),
     takenOver: settled('OPENING'),
-    opening: ofAccount(sql`sum(opening_minor)`),
-    net: money(NET),
-    closing: ofAccount(sql`sum(opening_minor) + ${NET}`),
+    opening: ofAccount(sql`sum(opening_minor)`, opening(OF_ACCOUNT)),
+    net: money(NET, inTotal(moved(OF_ACCOUNT))),
+    closing: ofAccount(sql`sum(opening_minor) + ${NET}`, balance(OF_ACCOUNT)),
   },
   from: ({ from, to, startsAt, endsAt, merchantId = null }) => sql`
 from (

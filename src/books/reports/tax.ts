@@ -1,7 +1,10 @@
 import { sql } from '../../db/sql.ts';
 import { listOf, withReversals } from '../../ledger/kinds.ts';
 import { listUnclaimed } from '../escheat.ts';
+import { fieldOf, none, sumOf } from '../figure.ts';
 import { type Declaration, type Definition, money, number, text, word } from './report.ts';
+
+const OF_VOUCHER = fieldOf('voucher.show', 'serialNumber');
 
 /** The most vouchers that the report names. Nobody reads a longer list; set rules by product instead. */
 const DORMANT_MAX = 100_000;
@@ -21,7 +24,7 @@ const dormant: Definition = {
     issuedOn: text(sql`d.issued_at::date`),
     lastUsedOn: text(sql`d.used_at::date`),
     dueOn: text(sql`d.due_at::date`),
-    balance: money(sql`d.balance_minor`),
+    balance: money(sql`d.balance_minor`, OF_VOUCHER),
   },
   limit: {
     count: DORMANT_MAX,
@@ -67,8 +70,9 @@ order by d.currency, d.rule, d.serial_number limit ${DORMANT_MAX + 1}`,
 const unclaimed: Definition = {
   section: 'unclaimed',
   columns: {
-    serialNumber: 'count',
-    ...{ product: 'text', issuedOn: 'text', lastUsedOn: 'text', expiredOn: 'text', amount: 'money' },
+    serialNumber: { format: 'count', figure: none('A number, not a figure.') },
+    ...{ product: 'text', issuedOn: 'text', lastUsedOn: 'text', expiredOn: 'text' },
+    amount: { format: 'money', figure: OF_VOUCHER },
   },
   limit: {
     count: DORMANT_MAX,
@@ -96,6 +100,8 @@ const ISSUED = [...withReversals('ACTIVATION'), 'CASH_OUT'] as const;
 const REDEEMED = withReversals('REDEMPTION');
 const EXPIRED = withReversals('EXPIRY');
 
+const TREATED = none('By the VAT treatment of each day, which entries do not have; their sums are in R2.');
+
 /**
  * VAT on closed days by the treatment of each day, for the tax adviser. The value of a voucher includes
  * VAT. It is due on the issued value of single-purpose vouchers, and on the redeemed value of multi-purpose
@@ -107,13 +113,13 @@ const treated: Definition = {
     treatment: word(sql`treatment`),
     country: text(sql`country`),
     ratePercent: number(sql`rate_ppm / 10000.0`),
-    issued: money(sql`issued`),
-    imported: money(sql`imported`),
-    redeemed: money(sql`redeemed`),
-    expired: money(sql`expired`),
-    taxed: money(sql`taxed`),
-    base: money(sql`base`),
-    tax: money(sql`taxed - base`),
+    issued: money(sql`issued`, TREATED),
+    imported: money(sql`imported`, TREATED),
+    redeemed: money(sql`redeemed`, TREATED),
+    expired: money(sql`expired`, TREATED),
+    taxed: money(sql`taxed`, TREATED),
+    base: money(sql`base`, TREATED),
+    tax: money(sql`taxed - base`, sumOf('taxed', '-base')),
     note: word(sql`case when treatment is null then 'no treatment' else 'prepared' end`),
   },
   from: ({ from, to }) => sql`

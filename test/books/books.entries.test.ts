@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { before, test } from 'node:test';
+import { type Figure, type Opened, openedBy } from '../../console/src/figures.ts';
+import { entries } from '../../src/books/entries.ts';
+import { floats } from '../../src/books/floats.ts';
+import { figuresOf, formatsOf } from '../../src/books/reports/report.ts';
+import { makeReport, REPORTS } from '../../src/books/reports/reports.ts';
+import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
+import { showSettlement } from '../../src/settlement/show.ts';
+import { playMonth } from '../support/books.history.ts';
+import { asOperator } from '../support/harness.ts';
+import { asOwner } from '../support/owner.ts';
+import { ofFile } from '../support/scope.ts';
+
+/** Every figure is the sum of the entries that it declares, or says why it has none. */
+
+type Fields = Readonly<Record<string, unknown>>;
+type Shaped = { readonly properties: Readonly<Record<string, object>> };
+type Listed = Awaited<ReturnType<typeof entries.list.run>>;
+
+const file = ofFile();
+let played: Awaited<ReturnType<typeof playMonth>>;
+before(async () => {
+  played = await playMonth(file);
+  // Estimates of breakage for all products, from the first day on: closed days take no new rate.
+  await asOwner(
+    played.ledger.started.url,
+    `insert into scrip.book_breakage_rates (product_id, valid_from, rate_ppm, set_by, reason, set_at)
+select id, '2026-03-02', 100000, 'tester', 'as agreed', now() from scrip.products`,
+  );
+});
+
+const MONTH = { from: '2026-03-06', to: '2026-04-01' };
+/** Reports with a line for each day. */
+const BY_DAY = { from: '2026-03-29', to: '2026-04-01' };
+/** Reports of rates, filings and the bank, of which these days have nothing. */
+const EMPTY = ['R10', 'R11', 'R12', 'R13'];
+
+const sums = new Map<string, Promise<Listed>>();
+
+/** Lists the entries that a figure opens into. */
+function listed({ given }: Opened): Promise<Listed> {
+  const { setsApart, ...wanted } = given;
+  const input = { ...wanted, limit: 1, ...(setsApart && { setsApart: true }) } as never;
+  const key = JSON.stringify(given);
+  const found = sums.get(key) ?? entries.list.run(asOperator(played.ledger.started.service), input);
+  sums.set(key, found);
+  return found;
+}
+
+const minor = (amount: unknown) => Math.round(Number(amount) * 100);
+
+/** Compares a figure with its entries, or with the figures that add up to it. */
+async function prove(figure: Figure | undefined, field: string, row: Fields, ...around: Fields[]) {
+  const says = `${field} of ${JSON.stringify(row)}`;
+  const opened = (figure && openedBy(figure, row, ...around)) ?? assert.fail(`${says} has no entries`);
+  if (opened.none !== undefined) return assert.match(opened.none, /^[A-Z].{10,}\.$/, says);
+  if (opened.of === 'books.entries') {
+    const { total } = await listed(opened);
+    const isCount = /^(rows|redemptions|\w*[rR]eversals)$/.test(field);
+    const sum = isCount ? total?.rows : minor(total?.amount);
+    return assert.equal(
+      sum,
+      isCount ? Number(row[field]) : minor(row[field]),
+      `${says}: ${JSON.stringify(opened)}`,
+    );
+  }
+  const parts = opened.sumOf.map(
+    (part) => minor(row[part.replace('-', '')]) * (part.startsWith('-') ? -1 : 1),
+  );
+  if (parts.length > 0)
+    assert.equal(
+      parts.reduce((sum, part) => sum + part),
+      minor(row[field]),
+      says,
+    );
+  else assert.ok(opened.of, says);
+}
+
+for (const kind of REPORTS.filter(({ report }) => !EMPTY.includes(report))) {
+  const { report, tables, breakdowns = {}, ofMerchant } = kind;
+  for (const breakdown of [undefined, ...Object.keys(breakdowns)])
+    test(`the figures of ${report}${breakdown ? ` by ${breakdown}` : ''} are the sums of their entries`, async () => {
+      const interval = report === 'R3' || report === 'R14' ? BY_DAY : MONTH;
+      // Only the shop has a float.
+      const merchant = ofMerchant && { merchantId: report === 'R6' ? played.shop : played.cafe };
+      const wanted = { ...interval, ...merchant, breakdown: breakdown as never };
+      const made = await makeReport(played.ledger.started.service, kind, wanted);
+      const around = {
+        startsAt: made.startsAt.toISOString(),
+        endsAt: made.endsAt.toISOString(),
+        ...merchant,
+      };
+      assert.ok(made.tables.length > 0);
+      for (const table of made.tables) {
+        const of = breakdown ? breakdowns[breakdown as 'merchant'] : tables;
+        const definition = of?.find(({ section }) => section === table.section) ?? assert.fail();
+        const [formats, figures] = [formatsOf(definition), figuresOf(definition)];
+        const isFigure = (name: string) => formats[name] === 'money' || formats[name] === 'count';
+        for (const row of table.rows)
+          for (const [name, cell] of Object.entries(row))
+            if (isFigure(name) && cell !== null && cell !== '')
+              await prove(figures[name], name, row, table, around);
+      }
+    });
+}
+
+/** The figure that the schema of an answer declares for a field. */
+const declared = (schema: object | undefined, field: string) =>
+  (schema as Shaped).properties[field] as { 'x-entries'?: Figure } | undefined;
+
+test('the figures of a settlement are the sums of their entries', async () => {
+  const caller = asOperator(played.ledger.started.service);
+  for (const id of played.settlements) {
+    const settlement = (await showSettlement.run(caller, { id: String(id) })) as unknown as Fields;
+    const around = { ...settlement, ...spanOf(settlement) };
+    for (const [list, fields] of Object.entries({ steps: ['amount'], lines: ['rows', 'amount'] })) {
+      const { items } = declared(showSettlement.output, list) as { items?: object };
+      for (const row of settlement[list] as Fields[])
+        for (const field of fields) await prove(declared(items, field)?.['x-entries'], field, row, around);
+    }
+  }
+});
+
+/** As they are in an answer. */
+const spanOf = ({ startsAt, endsAt }: Fields) => ({
+  startsAt: (startsAt as Date).toISOString(),
+  endsAt: (endsAt as Date).toISOString(),
+});
+
+test('the balance of a float is the sum of its entries, now and at an earlier time', async () => {
+  const caller = asOperator(played.ledger.started.service);
+  const { items: item } = declared(floats.show.output, 'items') as { items?: object };
+  for (const at of [undefined, '2026-03-04T00:00:00Z']) {
+    const { items } = await floats.show.run(caller, at === undefined ? {} : { at });
+    assert.ok(items.length > 0);
+    for (const float of items)
+      await prove(declared(item, 'balance')?.['x-entries'], 'balance', float, { at });
+  }
+});
+
+test('every page of entries belongs to the sum of the first, and no entry is on two', async () => {
+  const caller = asOperator(played.ledger.started.service);
+  const wanted = { currency: 'USD', account: 'VOUCHER' };
+  const { items: all, total } = await entries.list.run(caller, { ...wanted, limit: 200 });
+  assert.equal(total?.rows, all.length);
+  assert.equal(
+    minor(total?.amount),
+    all.reduce((sum, { amount }) => sum + minor(amount), 0),
+  );
+  const paged: string[] = [];
+  let cursor: string | null | undefined;
+  do {
+    const page: Listed = await entries.list.run(caller, { ...wanted, limit: 7, ...(cursor && { cursor }) });
+    assert.equal(page.total === null, cursor !== undefined);
+    paged.push(...page.items.map(({ transactionId }) => transactionId));
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  assert.deepEqual(
+    paged,
+    all.map(({ transactionId }) => transactionId),
+  );
+});
+
+test('a merchant sees the entries of its own float and settlement account alone', async () => {
+  const own = PORTAL_OPERATIONS.find(({ name }) => name === 'books.entries') ?? assert.fail();
+  const caller = asOperator(played.ledger.started.service);
+  const principal = { ...caller.principal, merchantId: played.cafe };
+  const found = (await own.run(
+    { ...caller, principal },
+    { currency: 'USD', account: 'SETTLEMENT' },
+  )) as Listed;
+  assert.ok(found.items.length > 0);
+  assert.ok(found.items.every(({ merchantId }) => merchantId === String(played.cafe)));
+  assert.equal('merchantId' in own.input.properties, false);
+  assert.deepEqual((own.input.properties['account'] as { enum?: string[] }).enum, ['FLOAT', 'SETTLEMENT']);
+});
