@@ -3,6 +3,8 @@ import { access, chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promis
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { openOwner } from '../src/db/pool.ts';
+import { raw } from '../src/db/sql.ts';
 import { atEnd, opened } from '../test/support/leave-nothing.ts';
 import { freePort } from './process.ts';
 
@@ -138,15 +140,32 @@ export class Server {
     await this.#do('pg_ctl', '-D', this.data, '-w', 'promote');
   }
 
-  /** Kills the server as a power cut does: none of its processes can do anything more. */
+  /**
+   * Kills the server as a power cut does: none of its processes can do anything more. A process that outlived
+   * the first one could still commit on a worker of Citus.
+   */
   async kill(): Promise<void> {
     const pid = Number((await readFile(join(this.data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
-    process.kill(pid, 'SIGKILL');
+    process.kill(pid, 'SIGSTOP'); // it starts no further process
+    const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).match(/\d+/g) ?? [];
+    for (const each of [...children.map(Number), pid]) process.kill(each, 'SIGKILL');
   }
 
   async stop(): Promise<void> {
     await this.#run('pg_ctl', '-D', this.data, '-m', 'immediate', 'stop').catch(() => {});
   }
+}
+
+/** Starts a standby of a running server, which each of its commits waits for from then on. */
+export async function startStandby(programs: Programs, server: Server): Promise<Server> {
+  const standby = new Server(programs, `${server.data}.standby`, await freePort());
+  await standby.follow(server);
+  await standby.start();
+  const owner = await openOwner(server.url());
+  await owner.query(raw(`alter system set synchronous_standby_names = '${STANDBY_NAME}'`));
+  await owner.query(raw('select pg_reload_conf()'));
+  await owner.close();
+  return standby;
 }
 
 /** Makes a folder below another one that the account of the servers may write to. */

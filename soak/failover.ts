@@ -47,7 +47,6 @@ async function lose(primary: Server, isAsync: boolean): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   await sleep(BEHIND_MS);
   await primary.kill();
-  process.kill(pid, 'SIGKILL');
 }
 
 /** The time from now until the service is ready again after it has been unready, in milliseconds. */

@@ -129,3 +129,9 @@ select create_distributed_table('scrip.buckets', 'bucket');
 select create_distributed_table(('scrip.' || t)::regclass, 'bucket', colocate_with => 'scrip.buckets')
 from unnest(array['vouchers', 'journal', 'claims', 'voids', 'redemption_updates', 'voucher_expiries',
   'voucher_extensions', 'webhook_deliveries', 'webhook_attempts']) as t;
+
+-- Citus commits a transaction that has written to one worker without preparing it there: first on the worker,
+-- then on the coordinator, which may be lost between the two. A transaction that also writes to a table of
+-- Citus on the coordinator is prepared. This table, which stays empty, is for that (functions.sql).
+create table scrip.two_phases (id integer primary key);
+select citus_add_local_table_to_metadata('scrip.two_phases');

@@ -84,6 +84,30 @@ begin
   end loop;
 end $$;
 
+-- A transaction that writes to any table of the coordinator commits in two phases on the workers
+-- (distribute.sql). Otherwise a journal row could remain without the change of its float.
+create or replace function scrip.use_two_phases() returns trigger
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
+  update two_phases set id = id where id < 0;
+  return null;
+end $$;
+do $$
+declare
+  name text;
+begin
+  for name in
+    select c.oid::regclass::text from pg_class c
+    where c.relnamespace = 'scrip'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+      and not exists (select from pg_dist_partition p where p.logicalrelid = c.oid)
+      and not exists (select from pg_dist_shard s where c.relname like '%\_' || s.shardid)
+      and not exists (select from pg_trigger t where t.tgrelid = c.oid and t.tgname = 'two_phases')
+  loop
+    execute format('create trigger two_phases before insert or update or delete on %s for each statement
+      execute function scrip.use_two_phases()', name);
+  end loop;
+end $$;
+
 -- The transactions of every server. Each server is asked on a separate connection: the answer is not part of
 -- this transaction, and the connection's own transaction ends with the answer.
 create or replace function scrip.node_transactions() returns table (

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
@@ -67,6 +68,10 @@ export type Reconciliation = {
  */
 const QUIET_MS = 300_000;
 
+/** How long a booking that the coordinator has committed may take until it is visible on its shard. */
+const VISIBLE_MS = 2_000;
+const LOOK_MS = 100;
+
 /**
  * Proves the books: every stored balance against the journal, every journal row against its accounts and its
  * slice, every batch against its vouchers and its reserve, and that every update and replacement is complete,
@@ -97,8 +102,8 @@ export async function reconcile(
 
 /**
  * Whether a float fits its journal rows. On several shards they are read at two different times. Rows before
- * `quietBefore` are summed without a lock, and only the rest under the lock of the float, which its bookings
- * hold until they are committed on all shards.
+ * `quietBefore` are summed without a lock, and only the rest under the lock of the float. The last booking
+ * before the lock may become visible on its shard only a moment later.
  */
 async function isBalanced(db: Database, account: bigint, since: Since, quietBefore: Date): Promise<boolean> {
   const floor = idFloor(quietBefore);
@@ -116,8 +121,11 @@ where f.account_id = ${account} and o.account_kind = 'FLOAT' and o.day = ${since
     const [float] = await tx.query<{ balance_minor: bigint }>(
       sql`select balance_minor from floats where account_id = ${account} for update`,
     );
-    const recent = await sumMoved(tx, account, since, floor, false);
-    return float?.balance_minor === opening + ended + recent;
+    for (const until = performance.now() + VISIBLE_MS; ; await sleep(LOOK_MS)) {
+      const recent = await sumMoved(tx, account, since, floor, false);
+      if (float?.balance_minor === opening + ended + recent) return true;
+      if (performance.now() > until) return false;
+    }
   });
 }
 

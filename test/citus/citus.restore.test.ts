@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { Server, STANDBY_NAME } from '../../soak/cluster.ts';
-import { freePort } from '../../soak/process.ts';
+import { Server, startStandby } from '../../soak/cluster.ts';
 import { distribute } from '../../src/db/distribute.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import { A, type Voucher } from '../support/dialects.ts';
@@ -89,16 +88,26 @@ test('all servers are restored to one point: later redemptions are gone, and the
   await later.reconciles();
 });
 
+async function standbyOf(t: TestContext, server: Server): Promise<Server> {
+  const standby = await startStandby(await findCitus(), server);
+  t.after(() => standby.stop());
+  return standby;
+}
+
+/** All vouchers are served again, with the balance that they had. */
+async function servedAgain(till: Till, vouchers: readonly Voucher[], balance: number): Promise<void> {
+  for (const voucher of vouchers) {
+    const isServed = async () => (await till.ask(A.balance(voucher))).statusCode === '00';
+    await until('all buckets are served', isServed);
+    assert.equal(await till.balanceOf(voucher), balance);
+  }
+}
+
 test("a worker's synchronous standby takes its place, and nothing is lost", async (t) => {
   const { coordinator, workers, url } = await openCluster(t);
   const [worker] = workers;
   assert.ok(worker);
-  const standby = new Server(await findCitus(), `${worker.data}.standby`, await freePort());
-  await standby.follow(worker);
-  t.after(() => standby.stop());
-  await standby.start();
-  const follows = `alter system set synchronous_standby_names = '${STANDBY_NAME}'`;
-  await execute(worker, 'postgres', follows, 'select pg_reload_conf()');
+  const standby = await standbyOf(t, worker);
   const listening = await startOn(url);
   t.after(listening.stop);
   const till = await Till.another(listening);
@@ -110,14 +119,49 @@ test("a worker's synchronous standby takes its place, and nothing is lost", asyn
   const moved = `select citus_update_node(nodeid, '127.0.0.1', ${standby.port}) from pg_dist_node
     where nodeport = ${worker.port}`;
   await execute(coordinator, 'scrip', moved);
-  for (const voucher of vouchers)
-    await until(
-      'all buckets are served',
-      async () => (await till.ask(A.balance(voucher))).statusCode === '00',
-    );
-  for (const voucher of vouchers) {
-    assert.equal(await till.balanceOf(voucher), 24);
-    await till.done(A.redeem(voucher, 1, `after${voucher.serialNumber}`));
-  }
+  await servedAgain(till, vouchers, 24);
+  await redeemAll(till, vouchers, 'after');
+  await till.reconciles();
+});
+
+test("the coordinator's synchronous standby takes its place, and nothing is lost", async (t) => {
+  const { coordinator, url } = await openCluster(t);
+  const standby = await standbyOf(t, coordinator);
+  const listening = await startOn(
+    `${url.replace('/scrip', `,127.0.0.1:${standby.port}/scrip`)}?target_session_attrs=read-write`,
+  );
+  t.after(listening.stop);
+  const till = await Till.another(listening);
+  const vouchers = await till.vouchers(8, 25);
+  const inactive = await till.vouchers(2, null);
+  await redeemAll(till, vouchers, 'before');
+
+  // An activation waits for the standby, which no longer gets its commit.
+  const [first = assert.fail(), ...others] = inactive;
+  const [sender = assert.fail()] = await asOwner<{ pid: number }>(
+    coordinator.url(),
+    'select pid from pg_stat_replication',
+  );
+  process.kill(sender.pid, 'SIGSTOP');
+  const lost = till.ask(A.activate(first, 'lost'));
+  const waiting = "select from pg_stat_activity where wait_event = 'SyncRep'";
+  await until('a hold waits', async () => (await asOwner(coordinator.url(), waiting)).length > 0);
+  await coordinator.kill();
+  await lost;
+
+  // API keys that were checked just before are still good.
+  const [voucher = assert.fail()] = vouchers;
+  const isAway = async () => (await till.ask(A.balance(voucher))).statusCode === '91';
+  await until('the coordinator is away', isAway);
+  await till.refused(A, '91', A.redeem(voucher, 1, 'meanwhile'));
+  await standby.promote();
+  const address = `select citus_set_coordinator_host('127.0.0.1', ${standby.port})`;
+  await execute(standby, 'scrip', address, 'select recover_prepared_transactions()');
+  await servedAgain(till, vouchers, 24);
+  await redeemAll(till, vouchers, 'after');
+  await till.done(A.activate(first, 'lost'));
+  for (const each of others) await till.done(A.activate(each, `on${each.serialNumber}`));
+  await till.vouchers(3);
+  await execute(standby, 'scrip', 'select * from scrip.node_transactions()');
   await till.reconciles();
 });
