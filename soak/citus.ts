@@ -1,21 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Context, Service } from '../src/context.ts';
+import type { Service } from '../src/context.ts';
 import { distribute } from '../src/db/distribute.ts';
+import { isRetryable, isUnavailable } from '../src/db/errors.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { newKeyRing } from '../src/keyring/file.ts';
 import { resolveOldHolds } from '../src/ledger/holds.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
-import { type Cluster, createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
-import { atEnd, temporaryFolder } from '../test/support/leave-nothing.ts';
+import { createOnAll, execute, findCitus, startCitus } from '../test/citus/cluster.ts';
+import { prepareReleases } from '../test/citus/releases.ts';
+import { atEnd, opened, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Options } from './arguments.ts';
 import { type Ask, any, ask, openService, prepare, type Update, update } from './citus.load.ts';
 import { verify } from './citus.verify.ts';
+import { startStandby } from './cluster.ts';
 import { checkTraces } from './traces.ts';
 
 /**
- * Concurrent redemptions on a Citus cluster while shards move between workers and workers are killed:
- * nothing acknowledged is lost, nothing is booked twice, and the books always agree.
+ * Concurrent redemptions on a Citus cluster while shards move between workers, workers are killed, releases
+ * replace all functions, and the coordinator's standby takes its place: nothing acknowledged is lost, nothing
+ * is booked twice, and the books always agree.
  */
 
 const BUCKETS = 4;
@@ -27,52 +31,84 @@ const INACTIVE = 300;
 const RECONCILE_MS = 30_000;
 const MOVE_MS = 8_000;
 const KILL_MS = 60_000;
-
-type Soak = {
-  readonly cluster: Cluster;
-  readonly services: readonly Service[];
-  /** A process of its own, as `scrip reconcile` is: callers take none of its connections. */
-  readonly reconciler: Service;
-  readonly contexts: readonly Context[];
-  readonly asks: Ask[];
-  readonly updates: Update[];
-  readonly isOver: () => boolean;
-  readonly counts: { moves: number; kills: number; reconciliations: number; differing: string[] };
-};
+/** The parts of the time after which all functions are replaced, and after which the coordinator is lost. */
+const RELEASES = [0.2, 0.8];
+const LOSS = 0.5;
+/** How long a cluster manager takes to be sure that the coordinator is gone. */
+const WATCHED_MS = 500;
+/** The pause before something that an absent worker prevented is tried again. */
+const AGAIN_MS = 500;
 
 export async function soakCitus({ minutes }: Options): Promise<void> {
+  const soak = await begin(minutes);
+  const { merchantId, cards, inactive } = soak;
+  const release = await prepareReleases(await temporaryFolder('scrip-releases-'));
+  const startedAt = performance.now();
+  const until = startedAt + minutes * 60_000;
+  const isRunning = () => performance.now() < until;
+  const at = async (part: number, run: () => Promise<void>) => {
+    await sleep(part * minutes * 60_000);
+    await run();
+  };
+  let references = 0;
+  const caller = async () => {
+    while (isRunning()) await race(soak, `s${++references}`, cards, inactive);
+  };
+  await Promise.all([
+    ...Array.from({ length: CALLERS }, caller),
+    every(isRunning, MOVE_MS, () => moveShard(soak)),
+    every(isRunning, KILL_MS, () => killWorker(soak)),
+    every(isRunning, RECONCILE_MS, () => reconcileNow(soak)),
+    ...RELEASES.map((part) => at(part, () => replaceFunctions(soak, release))),
+    at(LOSS, () => loseCoordinator(soak)),
+  ]);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  await report(soak, merchantId, seconds);
+}
+
+/** Starts the cluster and the services, with a merchant and its vouchers. */
+async function begin(minutes: number) {
   const cluster = await startCitus(await temporaryFolder('scrip-citus-'), ['shared_buffers = 128MB']);
   await createOnAll(cluster, 'scrip');
-  const url = cluster.coordinator.url(undefined, 'scrip');
-  await migrate(url);
-  await distribute(url, BUCKETS);
+  await migrate(cluster.coordinator.url(undefined, 'scrip'));
+  await distribute(cluster.coordinator.url(undefined, 'scrip'), BUCKETS);
+  const standby = await startStandby(await findCitus(), cluster.coordinator);
+  const hosts = [cluster.coordinator, standby].map(({ port }) => `127.0.0.1:${port}`).join();
+  const url = `postgres://postgres:soak@${hosts}/scrip?target_session_attrs=read-write`;
   const keys = newKeyRing();
   const services: Service[] = [];
   for (let index = 0; index < SERVICES; index++) services.push(await openService(url, keys));
   const reconciler = await openService(url, keys, true);
   atEnd(() => Promise.all([...services, reconciler].map(({ db }) => db.close())));
   const [first] = services as [Service];
-  const { merchantId, contextOf, cards, inactive } = await prepare(first, CARDS, INACTIVE);
+  const { contextOf, ...prepared } = await prepare(first, CARDS, INACTIVE);
   const until = performance.now() + minutes * 60_000;
-  const counts = { moves: 0, kills: 0, reconciliations: 0, differing: [] };
-  const contexts = services.map(contextOf);
-  const isOver = () => performance.now() > until + 60_000;
-  const soak: Soak = { cluster, services, reconciler, contexts, asks: [], updates: [], isOver, counts };
-  const isRunning = () => performance.now() < until;
-  let references = 0;
-  const startedAt = performance.now();
-  const caller = async () => {
-    while (isRunning()) await race(soak, `s${++references}`, cards, inactive);
+  return {
+    ...prepared,
+    cluster,
+    standby,
+    /** Of the coordinator and its standby. */
+    url,
+    services,
+    /** A process of its own, as `scrip reconcile` is: callers take none of its connections. */
+    reconciler,
+    contexts: services.map(contextOf),
+    asks: [] as Ask[],
+    updates: [] as Update[],
+    isOver: () => performance.now() > until + 60_000,
+    counts: {
+      moves: 0,
+      kills: 0,
+      reconciliations: 0,
+      releases: 0,
+      /** How long the coordinator was away, in milliseconds. */
+      awayMs: 0,
+      differing: [] as string[],
+    },
   };
-  await Promise.all([
-    ...Array.from({ length: CALLERS }, caller),
-    every(isRunning, MOVE_MS, () => moveShard(soak, url)),
-    every(isRunning, KILL_MS, () => killWorker(soak)),
-    every(isRunning, RECONCILE_MS, () => reconcileNow(soak)),
-  ]);
-  const seconds = (performance.now() - startedAt) / 1_000;
-  await report(soak, url, merchantId, seconds);
 }
+
+type Soak = Awaited<ReturnType<typeof begin>>;
 
 async function every(isRunning: () => boolean, ms: number, run: () => Promise<void>): Promise<void> {
   while (isRunning()) {
@@ -125,7 +161,7 @@ async function race(
   }
 }
 
-async function moveShard({ counts }: Soak, url: string): Promise<void> {
+async function moveShard({ counts, url }: Soak): Promise<void> {
   const owner = await openOwner(url);
   // While a worker is away, a move fails and has no effect. Never by block_writes, which loses prepared
   // transactions that are not committed yet (docs/how-to/citus.md).
@@ -157,6 +193,34 @@ async function killWorker({ cluster, counts }: Soak): Promise<void> {
   await worker.restart();
 }
 
+/** Repeats what an absent worker or a moving shard prevents, as an operator does. */
+async function untilDone(run: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await run();
+    } catch (error) {
+      if (!isUnavailable(error) && !isRetryable(error)) throw error;
+      await sleep(AGAIN_MS);
+    }
+  }
+}
+
+async function replaceFunctions({ url, counts }: Soak, release: (url: string) => Promise<void>) {
+  await untilDone(() => release(url));
+  counts.releases++;
+}
+
+/** Kills the coordinator, and promotes its standby half a second later. */
+async function loseCoordinator({ cluster, standby, counts }: Soak): Promise<void> {
+  const from = performance.now();
+  await opened(() => cluster.coordinator.kill());
+  await sleep(WATCHED_MS);
+  await standby.promote();
+  counts.awayMs = Math.round(performance.now() - from);
+  const address = `select citus_set_coordinator_host('127.0.0.1', ${standby.port})`;
+  await untilDone(() => execute(standby, 'scrip', address));
+}
+
 async function reconcileNow({ reconciler, counts }: Soak): Promise<void> {
   await reconcile(reconciler).then(
     ({ ok, checks }) => {
@@ -168,10 +232,10 @@ async function reconcileNow({ reconciler, counts }: Soak): Promise<void> {
   );
 }
 
-async function report(soak: Soak, url: string, merchantId: number, seconds: number): Promise<void> {
-  const { services, asks, updates, counts } = soak;
+async function report(soak: Soak, merchantId: number, seconds: number): Promise<void> {
+  const { services, standby, url, asks, updates, counts } = soak;
   const [service] = services as [Service];
-  await execute(soak.cluster.coordinator, 'scrip', 'select recover_prepared_transactions()');
+  await execute(standby, 'scrip', 'select recover_prepared_transactions()');
   await resolveOldHolds({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
   const owner = await openOwner(url);
   const faults = await verify(owner, merchantId, asks, updates);
@@ -189,14 +253,27 @@ async function report(soak: Soak, url: string, merchantId: number, seconds: numb
   faults.push(...counts.differing);
   const codes: Record<string, number> = {};
   for (const { answers } of asks) for (const { code } of answers) codes[code] = (codes[code] ?? 0) + 1;
-  const { moves, kills, reconciliations } = counts;
+  const { moves, kills, reconciliations, releases, awayMs } = counts;
   const booked = codes['00'] ?? 0;
   process.stdout.write(
     `${JSON.stringify(codes)}\n${booked} booked in ${Math.round(seconds)} s (${Math.round(booked / seconds)}/s), ` +
       `${updates.length} updates sent, ${moves} shards moved, ${kills} workers killed, ` +
+      `${releases} releases, the coordinator away for ${awayMs} ms, ` +
       `${reconciliations} reconciliations under load, ${faults.length} faults\n` +
+      `the longest wait for a certain answer: ${longestWait(asks, 'redeem')} ms to redeem, ` +
+      `${longestWait(asks, 'activate')} ms to activate\n` +
       `the model accepts ${traces - refused.length} of ${traces} traces with ${events} events\n`,
   );
   for (const fault of faults.slice(0, 20)) process.stdout.write(`${fault}\n`);
   if (faults.length > 0) throw new Error(`${faults.length} faults`);
+}
+
+/** The longest time from the first sending of a request to its certain answer, in milliseconds. */
+function longestWait(asks: readonly Ask[], operation: Ask['operation']): number {
+  const waits = asks.flatMap(({ sendings, ...each }) => {
+    const [first] = sendings;
+    const last = sendings.at(-1);
+    return each.operation === operation && first && last ? [last.to - first.from] : [];
+  });
+  return Math.round(waits.reduce((longest, wait) => Math.max(longest, wait), 0));
 }

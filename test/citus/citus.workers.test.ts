@@ -7,12 +7,14 @@ import { retrying } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
 import type { Queries } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
-import { A, type Voucher } from '../support/dialects.ts';
+import { A, update, type Voucher } from '../support/dialects.ts';
+import { folderOf } from '../support/folder.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
 import { asOwner, ownerOf } from '../support/owner.ts';
 import { Till } from '../support/till.ts';
 import { type Cluster, createOnAll, execute, startCitus } from './cluster.ts';
 import { startOn } from './databases.ts';
+import { prepareReleases } from './releases.ts';
 
 /** Opens a till on a cluster of its own, since tests kill its workers. */
 async function openTill(
@@ -146,6 +148,35 @@ const prepared = `
       and 'p_bucket' = any (p.proargnames)
       and exists (select from unnest(p.proconfig) c where c = 'plan_cache_mode=force_generic_plan')) as generic`;
 
+const ready = { settings: 'search_path=scrip, public', signsIn: true, open: 0, generic: 0 };
+
+test('a release replaces every function while tills redeem, and no call fails', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const vouchers = await till.vouchers(10, 25);
+  const inactive = await till.vouchers(4, null);
+  const release = await prepareReleases(folderOf(t));
+  let isOver = false;
+  let turns = 0;
+  const redeemAll = (turn: number) =>
+    Promise.all(
+      vouchers.map(async (voucher) => {
+        const reference = `t${turn} ${voucher.serialNumber}`;
+        await till.done(A.redeem(voucher, 0.02, reference));
+        await till.done(update(reference, 0.01));
+      }),
+    );
+  const redeeming = (async () => {
+    while (!isOver) await redeemAll(turns++);
+  })();
+  await Promise.all([release(url).finally(() => (isOver = true)), redeeming]);
+  await redeemAll(turns++);
+  for (const voucher of inactive) await till.done(A.activate(voucher, `on${voucher.serialNumber}`));
+  for (const voucher of vouchers) assert.equal(await till.balanceOf(voucher), (2_500 - turns) / 100);
+  for (const server of [cluster.coordinator, ...cluster.workers])
+    assert.deepEqual(await asOwner(server.url(undefined, 'scrip'), prepared), [ready]);
+  await till.reconciles();
+});
+
 test('a worker that is added later is prepared by the same command, and takes over buckets', async (t) => {
   const { till, cluster, url } = await openTill(t, { spare: 1 });
   const vouchers = await till.vouchers(10, 25);
@@ -159,7 +190,6 @@ test('a worker that is added later is prepared by the same command, and takes ov
   const on = async (server: { url(user?: string, database?: string): string }) => {
     return asOwner(server.url(undefined, 'scrip'), prepared);
   };
-  const ready = { settings: 'search_path=scrip, public', signsIn: true, open: 0, generic: 0 };
   assert.deepEqual(await on(added), [ready]);
   assert.deepEqual(await on(from), [ready]);
   const owner = await ownerOf(t, url);
