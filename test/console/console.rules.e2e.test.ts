@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { openBrowser, pageOf, whyNoBrowser } from '../support/chromium.ts';
-import { goes, openStage } from '../support/console.scene.ts';
+import { goes, openStage, opens } from '../support/console.scene.ts';
 
 /** The rules of the books: each form sends what was typed, and the page shows it. */
 
@@ -79,5 +79,15 @@ test('the forms of the rules send what they say, and the page shows it', { skip 
     const row = form.shown.reduce((rows, text) => rows.filter({ hasText: text }), page.getByRole('row'));
     await row.first().waitFor();
   }
+  assert.deepEqual(faults, []);
+});
+
+test('the overview shows how near the payments of a limited network are, in German', { skip }, async (t) => {
+  const stage = await openStage(t);
+  // The shop has taken 100.10.
+  await stage.ask(stage.owner, '/settings/network/USD', { amount: 125 });
+  const { page, faults } = await opens(openBrowser(t), stage, stage.owner, '/', { locale: 'de-DE' });
+  await page.getByText('Begrenztes Netz: nahe an der Meldeschwelle').waitFor();
+  await page.getByText('100,10\u00a0USD von 125,00\u00a0USD (80 %)').waitFor();
   assert.deepEqual(faults, []);
 });

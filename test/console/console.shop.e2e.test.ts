@@ -175,5 +175,18 @@ test('a merchant orders, prints, sells, takes, refunds and settles its cards', {
   console.log(await page.getByRole('dialog').innerHTML());
   await page.getByRole('checkbox', { name: 'Einlösung', exact: true }).check();
   await page.getByText('Dieser Schlüssel erhält Codes').waitFor({ state: 'hidden' });
+
+  // A till behind a firewall reads its events.
+  await page.goto('/portal/webhooks');
+  await page.getByRole('button', { name: 'Endpunkt anlegen' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('checkbox', { name: 'Ereignisse lesen statt senden' }).check();
+  await dialog.getByRole('button', { name: 'Endpunkt anlegen' }).click();
+  await dialog.locator('pre').first().waitFor();
+  await dialog
+    .getByRole('button', { name: /gespeichert|Schließen/ })
+    .last()
+    .click();
+  await shows(page, 'Wird vom Händler gelesen (pull)');
   assert.deepEqual([...till.faults, ...faults], []);
 });

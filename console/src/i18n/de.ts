@@ -209,6 +209,7 @@ export const de: Catalogue = {
     full: 'Produkte, deren Gutscheine zu viel tragen',
     networkNear: 'Begrenztes Netz: nahe an der Meldeschwelle',
     networkPassed: 'Begrenztes Netz: der Behörde melden',
+    networkPaid: (paid, amount, percent) => `${paid} von ${amount} (${percent} %)`,
     running: 'Chargen in Produktion',
     webhooks: 'Gestörte Webhooks',
     installation: 'Prüfungen der Installation mit Hinweis',

@@ -199,6 +199,7 @@ export const en = {
     full: 'Products with too much outstanding',
     networkNear: 'Limited network: near the amount to notify',
     networkPassed: 'Limited network: notify the authority',
+    networkPaid: (paid: string, amount: string, percent: number) => `${paid} of ${amount} (${percent} %)`,
     running: 'Batches in production',
     webhooks: 'Failing webhooks',
     installation: 'Checks of the installation to look at',

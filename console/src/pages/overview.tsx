@@ -166,7 +166,15 @@ function Attention() {
             label={hasPassed ? texts.networkPassed : texts.networkNear}
             count={near.length}
             isAlert
-            note={near.map(({ currency, percent }) => `${currency}: ${percent} %`).join(', ')}
+            note={near
+              .map(({ paid, amount, percent, currency }) =>
+                texts.networkPaid(
+                  format.money(Number(paid), String(currency)),
+                  format.money(Number(amount), String(currency)),
+                  Number(percent),
+                ),
+              )
+              .join(', ')}
           />
         )}
         <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />
