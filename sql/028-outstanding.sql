@@ -13,11 +13,12 @@ create table product_holdings (
   summed_at timestamptz not null default '-infinity',
   refused_at timestamptz -- the first refusal of a day
 ) with (fillfactor = 50, autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.02);
-grant select, delete on product_holdings to scrip_service;
+grant select on product_holdings to scrip_service;
 
--- Returns what the vouchers of a product hold. A batch in production holds its whole price.
+-- Returns what the vouchers of a product hold. A batch in production holds its whole price. Of a large batch,
+-- the planner concludes that all are large, and would read the whole table for each.
 create function held_by(p_product integer) returns bigint
-language sql stable security definer set search_path = scrip, pg_temp as $$
+language sql stable security definer set search_path = scrip, pg_temp set enable_seqscan = off as $$
   select coalesce(sum(case when b.status = 'PROCESSING' then b.quantity * b.value_minor else v.held_minor end), 0)
     ::bigint
   from batches b
@@ -32,8 +33,8 @@ language sql stable security definer set search_path = scrip, pg_temp as $$
 $$;
 
 -- Locks what a product holds, before an amount is added. Floats are locked afterwards. The vouchers are added
--- up if the amount does not fit, at most every ten seconds: it takes a second for some millions of vouchers.
--- They are also added up in the first minute, for the bookings that began before there was a row.
+-- up if the amount does not fit, and in the first minute of a bound, for the bookings that began before it:
+-- at most every ten seconds, since it takes a second for some millions of vouchers.
 create function lock_held(p_product integer, p_amount bigint, p_now timestamptz) returns void
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 declare
@@ -43,12 +44,23 @@ begin
   insert into product_holdings (product_id, begun_at) values (p_product, p_now) on conflict do nothing;
   select * into strict h from product_holdings where product_id = p_product for update;
   select p.outstanding_max_minor into strict max_minor from products p where p.id = p_product;
-  if p_now < h.begun_at + interval '1 minute'
-    or h.held_minor > max_minor - p_amount and p_now >= h.summed_at + interval '10 seconds'
+  if (p_now < h.begun_at + interval '1 minute' or h.held_minor > max_minor - p_amount)
+    and p_now >= h.summed_at + interval '10 seconds'
   then
     update product_holdings set held_minor = held_by(p_product), summed_at = p_now
     where product_id = p_product;
   end if;
+end $$;
+
+-- Begins the count of a product whose bound was set or removed, so that no order adds its vouchers up. The
+-- row stays after the bound, since orders may wait for it.
+create function begin_holding(p_product integer, p_now timestamptz) returns void
+language plpgsql security definer set search_path = scrip, pg_temp as $$
+begin
+  insert into product_holdings (product_id, begun_at) values (p_product, p_now)
+  on conflict (product_id) do update
+  set begun_at = excluded.begun_at, summed_at = '-infinity', refused_at = null;
+  perform lock_held(p_product, 0, p_now);
 end $$;
 
 -- Adds an amount to what a product holds, which the caller has locked. Returns false if it would hold more
@@ -96,5 +108,5 @@ begin
   from products p where p.id = p_product;
 end $$;
 
-revoke execute on function held_by, lock_held, hold, hold_returned, note_full from public;
-grant execute on function lock_held, hold, note_full to scrip_service;
+revoke execute on function held_by, lock_held, begin_holding, hold, hold_returned, note_full from public;
+grant execute on function lock_held, begin_holding, hold, note_full to scrip_service;

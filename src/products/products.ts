@@ -302,7 +302,7 @@ update products set ${assign(storedAs(ProductRow, wanted))} where code = ${code}
     ];
     // Each limit begins its own count.
     if (after.outstandingMax !== before.outstandingMax)
-      await tx.query(sql`delete from product_holdings where product_id = ${after.id}`);
+      await tx.query(sql`select begin_holding(${after.id}, ${operator.service.clock()})`);
     await audit(tx, operator, {
       action,
       subject: `product ${code}`,

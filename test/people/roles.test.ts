@@ -87,7 +87,7 @@ const TABLES: Readonly<Record<string, readonly string[]>> = {
   passkeys: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   payout_file_settlements: ['INSERT', 'SELECT'],
   payout_files: ['INSERT', 'SELECT'],
-  product_holdings: ['DELETE', 'SELECT'],
+  product_holdings: ['SELECT'],
   products: ['INSERT', 'SELECT', 'UPDATE'],
   recovery_codes: ['DELETE', 'INSERT', 'SELECT', 'UPDATE'],
   redemption_updates: ['SELECT'],

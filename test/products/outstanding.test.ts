@@ -9,6 +9,7 @@ import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { assertDescribed } from '../support/described.ts';
 import { A, B, DIALECTS, update } from '../support/dialects.ts';
 import { asOperator, COMMAND_LINE } from '../support/harness.ts';
+import { ownerOf, waitForLocks } from '../support/owner.ts';
 import { countCodes, Till } from '../support/till.ts';
 
 /** The most that the vouchers of a product may hold together. */
@@ -108,6 +109,26 @@ test('two processes issue exactly as much at once as the most outstanding allows
   const [counted, vouchers] = await held(one);
   assert.ok(counted >= vouchers && vouchers <= 70_000, `${counted} ${vouchers}`);
   await one.reconciles();
+});
+
+test('an order that waits while the most outstanding is set or removed gets the answer that it then has', async (t) => {
+  const till = await Till.open(t);
+  const { service, url } = till.testService;
+  const owner = await ownerOf(t, url);
+  await limit(till, 10);
+  for (const [outstandingMax, code] of [
+    [12, '03'],
+    [null, '00'],
+  ] as const) {
+    // The change has locked what the product holds, and waits for the audit.
+    await owner.query(sql`select pg_advisory_lock(7311990002)`);
+    const setting = products.set.run(asOperator(service), { code: 'DEFAULT', outstandingMax });
+    await waitForLocks(url, 1);
+    const asking = till.ask(A.generate(`order ${code}`, 1, 15));
+    await waitForLocks(url, 2).finally(() => owner.query(sql`select pg_advisory_unlock(7311990002)`));
+    await setting;
+    assert.equal((await asking).statusCode, code);
+  }
 });
 
 test('a batch in production counts with its whole price, until it is canceled', async (t) => {
