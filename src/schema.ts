@@ -247,7 +247,7 @@ export function Money(description?: string) {
 
 /**
  * An amount or a number in an answer that opens into what adds up to it, as `x-entries` says
- * (src/books/figure.ts).
+ * (src/figure.ts).
  */
 export function Opening<Schema extends TSchema>(entries: readonly object[], figure: Schema): Schema {
   return { ...figure, 'x-entries': entries };

@@ -39,6 +39,19 @@ export function openedBy(figure: Figure, ...around: readonly Fields[]): Opened |
   return { sumOf: [], ...found, given: Object.fromEntries(given) };
 }
 
+/**
+ * Returns the figure of what several columns of a report add up to.
+ * @param columns `-` subtracts one
+ */
+export function combined(figures: Readonly<Record<string, Figure>> = {}, columns: readonly string[]): Figure {
+  const [first, ...others] = columns.flatMap((column) => figures[column.replace('-', '')]?.[0] ?? []);
+  if (!first) return [];
+  const given = [first, ...others].map((each) => each.given ?? {});
+  const isDebit = first.given?.['sum'] === 'debits';
+  const kind = given.map((each) => each['kind']).join();
+  return [{ ...first, given: { ...first.given, kind, sum: isDebit ? 'net-debits' : 'net' } }];
+}
+
 /** Returns the figures of one list of an answer, such as `lines`, by their fields. */
 export function figuresIn(
   figures: Readonly<Record<string, Figure>> = {},

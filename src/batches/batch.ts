@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Database, Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { balance } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
 import { toNumber } from '../money.ts';
 import { notFound } from '../problem.ts';
@@ -11,6 +12,7 @@ import {
   Money,
   Nullable,
   NullableTime,
+  Opening,
   Text,
   Time,
   Titled,
@@ -114,7 +116,10 @@ export const BatchWithVouchers = Type.Object({
   open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),
   /** A replaced one counts once, with its successor. */
   activated: Count,
-  balance: Money('The total balance of its vouchers.'),
+  balance: Opening(
+    balance({ account: 'VOUCHER', batch: '{transactionId}' }),
+    Money('The total balance of its vouchers.'),
+  ),
 });
 
 /** A batch with what its vouchers are now. */

@@ -72,6 +72,7 @@ const INPUT = {
   merchantId: Type.Optional({ ...MerchantId, description: 'The merchant of the entries.' }),
   issuerId: Type.Optional({ ...Id('merchant'), 'x-format': 'merchant' }),
   product: Type.Optional(ProductCode),
+  batch: Type.Optional({ ...TransactionId, description: 'The batch of the vouchers.' }),
   issueMonth: Type.Optional(
     Type.String({
       pattern: '^[0-9]{4}-[0-9]{2}$',
@@ -131,7 +132,17 @@ const EPOCH = new Date('2000-01-01');
 
 /** Returns the statement of the entries from its word `from` on. */
 async function entriesOf(caller: Caller, wanted: Wanted): Promise<Sql> {
-  const { currency, account, sum = 'net', kind, product, policy, issueMonth, setsApart = false } = wanted;
+  const {
+    currency,
+    account,
+    sum = 'net',
+    kind,
+    product,
+    batch,
+    policy,
+    issueMonth,
+    setsApart = false,
+  } = wanted;
   const zone = await zoneOfBooks(caller.service.db);
   const start = (await momentOf(caller, wanted.from, 'from')) ?? EPOCH;
   const end =
@@ -164,6 +175,7 @@ from (
     and (${merchant}::integer is null or r.merchant_id = ${merchant})
     and (${issuer}::integer is null or b.merchant_id = ${issuer})
     and (${product ?? null}::text is null or p.code = ${product ?? null})
+    and (${batch ?? null}::uuid is null or b.transaction_id = ${batch ?? null}::uuid)
     and (${policy ?? null}::text is null or b.expiry_policy::text = ${policy ?? null})
     and (${issueMonth ?? null}::text is null
       or to_char(v.activated_at at time zone ${zone}, 'YYYY-MM') = ${issueMonth ?? null})

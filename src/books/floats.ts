@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
+import { balance } from '../figure.ts';
 import { listOf, withReversals } from '../ledger/kinds.ts';
 import { listing } from '../listing.ts';
 import { listFloats, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
@@ -29,7 +30,6 @@ import {
   TransactionId,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
-import { balance } from './figure.ts';
 import { type Booked, Booking, moveOnce } from './once.ts';
 
 /** The operator's deductions from a float: refunds of unused prepayment, and corrections of wrong top-ups. */

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { balance, opening } from '../figure.ts';
 import { listing } from '../listing.ts';
 import { toSum } from '../money.ts';
 import type { Asked } from '../operation.ts';
@@ -14,6 +15,7 @@ import {
   Nullable,
   NullableText,
   NullableTime,
+  Opening,
   Text,
   Time,
   Titled,
@@ -25,6 +27,9 @@ import {
 
 const STATES = ['DRAFT', 'APPROVED', 'PAID', 'RETURNED'] as const;
 export const SettlementId = Id('settlement');
+
+/** Its entries are on the settlement account of its merchant. */
+export const OF_ACCOUNT = { account: 'SETTLEMENT', merchantId: '{merchantId}' };
 
 export const SettlementSchema = Type.Object({
   id: SettlementId,
@@ -38,8 +43,11 @@ export const SettlementSchema = Type.Object({
   startsAt: Time,
   endsAt: Time,
   zone: Titled('Time zone', Text),
-  carried: Titled('Carried over', Money('The balance of the settlement account before.')),
-  closing: Titled('Closing balance', Money('The balance at the end.')),
+  carried: Opening(
+    opening(OF_ACCOUNT),
+    Titled('Carried over', Money('The balance of the settlement account before.')),
+  ),
+  closing: Opening(balance(OF_ACCOUNT), Titled('Closing balance', Money('The balance at the end.'))),
   outstanding: Money('The unpaid amount of earlier settlements at that time.'),
   payable: Money('The amount to be paid; 0 if it is below the least payout, and is carried over.'),
   dueOn: Day,

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { balance, type Figure, moved, none, opening, when } from '../books/figure.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { balance, type Figure, moved, none, opening, when } from '../figure.ts';
 import { COMMISSION, kindsOn, MovementWord, movementOf } from '../ledger/kinds.ts';
 import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
@@ -19,14 +19,12 @@ import {
   Word,
 } from '../schema.ts';
 import { DisputeSchema, disputesOf } from './disputes.ts';
-import { getSettlement, type Settlement, SettlementId, SettlementSchema } from './settlements.ts';
+import { getSettlement, OF_ACCOUNT, type Settlement, SettlementId, SettlementSchema } from './settlements.ts';
 
 /**
  * A settlement with all that belongs to it: the way from the redemptions to the payout (its lines, and the
  * steps that sum them), payouts and disputes.
  */
-
-const OF_ACCOUNT = { account: 'SETTLEMENT', merchantId: '{merchantId}' };
 
 const LINE = when(
   { kind: COMMISSION },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { type Figure, type Opened, openedBy } from '../../console/src/figures.ts';
+import { batches } from '../../src/batches/batches.ts';
 import { entries } from '../../src/books/entries.ts';
 import { floats } from '../../src/books/floats.ts';
 import { figuresOf, formatsOf } from '../../src/books/reports/report.ts';
@@ -136,6 +137,16 @@ test('the balance of a float is the sum of its entries, now and at an earlier ti
     assert.ok(items.length > 0);
     for (const float of items)
       await prove(declared(item, 'balance')?.['x-entries'], 'balance', float, { at });
+  }
+});
+
+test('the balance of a batch is the sum of the entries of its vouchers', async () => {
+  const caller = asOperator(played.ledger.started.service);
+  const { items } = await batches.list.run(caller, {});
+  assert.ok(items.length > 0);
+  for (const { transactionId } of items) {
+    const batch = await batches.show.run(caller, { transactionId });
+    await prove(declared(batches.show.output, 'balance')?.['x-entries'], 'balance', batch);
   }
 });
 

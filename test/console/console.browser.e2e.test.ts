@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
 import {
+  findPages,
   furnish,
   openStage,
   releaseOf,
   type Shown,
   type Somebody,
   type Stage,
+  visit,
 } from '../support/console.scene.ts';
 
 /** A tour of every page: axe, the policy, and errors; in both themes and widths, and as every role. */
@@ -32,24 +33,8 @@ const VIEWS = [
   { colorScheme: 'light', width: 320, contrast: 'not' },
 ] as const;
 
-/** The pages behind the sign-in, as the router has them; what a page shows stands in its address. */
-async function findPages(door: Door, shown: Shown): Promise<string[]> {
-  const text = await readFile(new URL(`../../console/src/${door}.tsx`, import.meta.url), 'utf8');
-  const paths = [...text.matchAll(/^ {4}'(\/[^']*)': \(\) =>/gm)].map(([, path = '']) => path);
-  assert.ok(paths.length > 14);
-  return paths.map((path) => shown[path] ?? path);
-}
-
 async function load(page: Page, door: Door, path: string): Promise<void> {
   await page.goto(`/${door}${path}`);
-  await ready(page);
-}
-
-/** Goes to another page as a link does, without a reload: axe, which takes long to load, stays loaded. */
-async function visit(page: Page, door: Door, path: string): Promise<void> {
-  await page.evaluate(`document.querySelector('main h1').setAttribute('data-left', '')
-    history.pushState({}, '', '/${door}${path}')`);
-  await page.locator('main h1:not([data-left])').waitFor();
   await ready(page);
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import type { TestContext } from 'node:test';
 import type { BrowserContextOptions, Browser as Chromium, Page } from 'playwright-core';
 import type { Sold } from './books.ts';
@@ -85,6 +86,22 @@ export async function opened(
 }
 
 export type Shown = Readonly<Record<string, string>>;
+
+/** The pages behind the sign-in, as the router has them; what a page shows stands in its address. */
+export async function findPages(door: 'console' | 'portal', shown: Shown): Promise<string[]> {
+  const text = await readFile(new URL(`../../console/src/${door}.tsx`, import.meta.url), 'utf8');
+  const paths = [...text.matchAll(/^ {4}'(\/[^']*)': \(\) =>/gm)].map(([, path = '']) => path);
+  assert.ok(paths.length > 14);
+  return paths.map((path) => shown[path] ?? path);
+}
+
+/** Goes to another page as a link does, without a reload: axe, which takes long to load, stays loaded. */
+export async function visit(page: Page, door: 'console' | 'portal', path: string): Promise<void> {
+  await page.evaluate(`document.querySelector('main h1').setAttribute('data-left', '')
+    history.pushState({}, '', '/${door}${path}')`);
+  await page.locator('main h1:not([data-left])').waitFor();
+  await ready(page);
+}
 
 /** Makes one of each thing that a page shows. @returns their addresses by the pattern of their page */
 export async function furnish({ scene, merchantId, owner, ask }: Stage): Promise<Shown> {

@@ -32,18 +32,30 @@ export async function readOwed(from: string, to: string): Promise<Points> {
   );
 }
 
+/** The columns of R2 of which movements are made; `-` subtracts one. */
+export const COLUMNS = {
+  issued: ['issued', 'imported'],
+  redeemed: ['redeemed', '-reversed'],
+  expired: ['expired', '-reinstated'],
+} as const;
+
 /** The amounts issued, redeemed and expired, by currency: the totals of R2. */
 export async function readMovements(from: string, to: string): Promise<Readonly<Record<string, Point>>> {
   const { tables } = await readReport('liability', { from, to, section: 'total' });
-  const sum = (rows: readonly Row[], name: string) =>
-    rows.reduce((total, row) => total + numberOf(row[name]), 0);
+  const sum = (rows: readonly Row[], column: string) => {
+    const total = rows.reduce((before, row) => before + numberOf(row[column.replace('-', '')]), 0);
+    return column.startsWith('-') ? -total : total;
+  };
   return Object.fromEntries(
-    tables.map((table) => {
-      const rows = table.rows;
-      const issued = sum(rows, 'issued') + sum(rows, 'imported');
-      const redeemed = sum(rows, 'redeemed') - sum(rows, 'reversed');
-      return [table.currency, { issued, redeemed, expired: sum(rows, 'expired') - sum(rows, 'reinstated') }];
-    }),
+    tables.map(({ currency, rows }) => [
+      currency,
+      Object.fromEntries(
+        Object.entries(COLUMNS).map(([name, columns]) => [
+          name,
+          columns.reduce((total, column) => total + sum(rows, column), 0),
+        ]),
+      ),
+    ]),
   );
 }
 

@@ -373,8 +373,6 @@ export const de: Catalogue = {
   settlement: {
     overdue: 'Überfällig',
     draft: 'Entwurf',
-    carried: 'Übertrag',
-    period: 'In diesem Zeitraum',
     outstanding: 'Früher fällig',
     payable: 'Zahlbar',
     steps: 'Von den Einlösungen zur Auszahlung',

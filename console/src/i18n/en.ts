@@ -357,8 +357,6 @@ export const en = {
   settlement: {
     draft: 'Draft',
     overdue: 'Overdue',
-    carried: 'Carried over',
-    period: 'In this period',
     outstanding: 'Due on earlier statements',
     payable: 'Payable',
     steps: 'From the redemptions to the payout',

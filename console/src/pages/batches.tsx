@@ -4,6 +4,7 @@ import type { Answer, PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { List } from '../ui/list.tsx';
 import { ListPage, PageHead } from '../ui/page.tsx';
@@ -171,7 +172,9 @@ function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
   );
 }
 
-function Numbers({ of: { quantity, open, activated, value, balance, currency } }: { of: Batch }) {
+function Numbers({ of }: { of: Batch }) {
+  const { quantity, open, activated, value, balance, currency } = of;
+  const { operations } = useApp();
   const texts = useTexts().batch;
   const format = useFormat();
   const carried = value === null ? 0 : value * activated;
@@ -184,7 +187,9 @@ function Numbers({ of: { quantity, open, activated, value, balance, currency } }
         label={texts.balance}
         note={carried > 0 && texts.left(format.number(Math.round((100 * balance) / carried)))}
       >
-        {format.money(balance, currency)}
+        <Figure of={operations?.get('batch.show')?.figures['balance']} value={balance} around={[of]}>
+          {format.money(balance, currency)}
+        </Figure>
       </Stat>
     </div>
   );

@@ -8,6 +8,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { DemoTour } from '../ui/demo.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { INSTALLATION } from '../ui/installation.ts';
 import { useItems } from '../ui/items.ts';
@@ -76,6 +77,12 @@ function Today() {
     refetchInterval: 60_000,
     retry: false,
   });
+  // What the amounts open into is loaded after them.
+  const { data: opened } = useQuery({
+    queryKey: ['opened'],
+    queryFn: async () => (await import('../charts/opened.ts')).OPENED,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
   const data = days?.length === 0 ? [] : today;
   const lines = (name: 'outstanding' | 'issued' | 'redeemed' | 'expired') => (
     <Stat key={name} label={texts.overview[name]}>
@@ -86,7 +93,14 @@ function Today() {
       ) : (
         data.map(({ currency, ...sums }) => (
           <div key={currency} className="stat-line">
-            <small className="quiet">{currency}</small> {format.amount(sums[name], currency)}
+            <small className="quiet">{currency}</small>{' '}
+            <Figure
+              of={opened?.[name]}
+              value={sums[name]}
+              around={[{ currency, day, startsAt: day, endsAt: day }]}
+            >
+              {format.amount(sums[name], currency)}
+            </Figure>
           </div>
         ))
       )}

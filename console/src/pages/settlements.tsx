@@ -6,12 +6,14 @@ import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useFilters, useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Item, List, Rows } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { Empty, Panel, Stat } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Fields } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
 
 export function Screen() {
   const texts = useTexts();
@@ -130,11 +132,13 @@ function listsOf({ steps, rates, lines, payouts, disputes }: Settlement) {
 export function Thing() {
   const texts = useTexts();
   const { door, offers, operations } = useApp();
+  const { label } = useWords();
   const format = useFormat();
   const id = useParam('id');
   const { thing, instead } = useThing<Settlement>(`/settlements/${id}`);
   if (!thing) return instead;
   const { state, currency } = thing;
+  const figures = operations?.get('settlement.show')?.figures;
   const given = { id };
   const money = (amount: number) => format.money(amount, currency);
   const effect = `${thing.merchant}: ${money(thing.payable)}`;
@@ -174,8 +178,13 @@ export function Thing() {
       </PageHead>
       <Stack gap="lg">
         <div className="stats">
-          <Stat label={texts.settlement.carried}>{money(thing.carried)}</Stat>
-          <Stat label={texts.settlement.period}>{money(thing.closing - thing.carried)}</Stat>
+          {(['carried', 'closing'] as const).map((name) => (
+            <Stat key={name} label={label(name)}>
+              <Figure of={figures?.[name]} value={thing[name]} around={[thing]}>
+                {money(thing[name])}
+              </Figure>
+            </Stat>
+          ))}
           {thing.outstanding !== 0 && (
             <Stat label={texts.settlement.outstanding}>{money(-thing.outstanding)}</Stat>
           )}
@@ -187,12 +196,7 @@ export function Thing() {
               .filter(({ items }) => items.length > 0)
               .map(({ key, ...list }) => (
                 <Panel key={key} title={texts.settlement[key]}>
-                  <Rows
-                    currency={currency}
-                    figures={figuresIn(operations?.get('settlement.show')?.figures, key)}
-                    around={thing}
-                    {...list}
-                  />
+                  <Rows currency={currency} figures={figuresIn(figures, key)} around={thing} {...list} />
                 </Panel>
               ))}
           </Stack>

@@ -16,7 +16,7 @@ type Props = {
 
 /** The address of the page that shows what an operation answers. */
 function pageFor({ of = '', given }: Opened): string | undefined {
-  if (of === 'books.entries') return `/books/entries?${new URLSearchParams(given)}`;
+  if (of === 'books.entries') return '/books/entries';
   const [noun = ''] = of.split('.');
   const [id] = Object.values(given);
   return id && addressOf(`${noun} ${id}`);
@@ -33,11 +33,14 @@ export function Figure({ of, value, around, children }: Props) {
     part.startsWith('-') ? `− ${label(part.slice(1))}` : label(part),
   );
   const operation = operations?.get(opened.of ?? '');
-  // In the portal, everything belongs to one merchant.
-  const known = Object.entries(opened.given).filter(([name]) =>
-    operation?.fields.some((field) => field.name === name),
-  );
-  const to = operation && pageFor({ ...opened, given: Object.fromEntries(known) });
+  // In the portal, everything belongs to one merchant, whose own accounts alone are open.
+  const fieldOf = (name: string) => operation?.fields.find((field) => field.name === name);
+  const known = Object.fromEntries(Object.entries(opened.given).filter(([name]) => fieldOf(name)));
+  const isOffered = Object.entries(known).every(([name, word]) => {
+    const { options = [] } = fieldOf(name) ?? {};
+    return options.length === 0 || options.includes(word);
+  });
+  const to = operation && isOffered ? pageFor({ ...opened, given: known }) : undefined;
   if (to === undefined)
     return (
       <span
@@ -48,7 +51,12 @@ export function Figure({ of, value, around, children }: Props) {
       </span>
     );
   return (
-    <Link to={to} className="quiet-link" data-figure={text}>
+    <Link
+      to={to}
+      search={(opened.of === 'books.entries' ? known : {}) as never}
+      className="quiet-link"
+      data-figure={text}
+    >
       {children}
     </Link>
   );

@@ -1,9 +1,9 @@
 import { entriesWhere, matchesOf } from '../../bank/entries.ts';
 import { statementsWhere } from '../../bank/statements.ts';
 import { type Sql, sql } from '../../db/sql.ts';
+import { balance, none, sumOf, when } from '../../figure.ts';
 import { accountsOf } from '../../ledger/kinds.ts';
 import { closedDays, sumsOf } from '../export.rows.ts';
-import { balance, none, sumOf, when } from '../figure.ts';
 import { findUnmapped, type GlLine, glSums, readGlMapping } from '../gl.ts';
 import {
   type Declaration,

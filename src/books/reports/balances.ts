@@ -1,7 +1,7 @@
 import { sql } from '../../db/sql.ts';
+import { balance, moved, none, opening, sumOf } from '../../figure.ts';
 import { ACCOUNT_KINDS, accountsOf } from '../../ledger/kinds.ts';
 import { EFFECTS } from '../days.ts';
-import { balance, moved, none, opening, sumOf } from '../figure.ts';
 import { type Declaration, type Definition, id, merchant, money, text, word } from './report.ts';
 
 const OF_ACCOUNT = { account: '{account}' };

@@ -1,4 +1,5 @@
 import { type Sql, sql } from '../../db/sql.ts';
+import { balance, moved, none, sumOf } from '../../figure.ts';
 import {
   kindsOn,
   listOf,
@@ -7,7 +8,6 @@ import {
   reversalsOf,
   withReversals,
 } from '../../ledger/kinds.ts';
-import { balance, moved, none, sumOf } from '../figure.ts';
 import { type Declaration, type Definition, money, number, product, share, text, word } from './report.ts';
 
 /** R5: expired amounts as booked, the redemption of cohorts, and an estimate of what is never redeemed. */

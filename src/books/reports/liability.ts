@@ -1,6 +1,6 @@
 import { type Sql, sql } from '../../db/sql.ts';
+import { balance, moved, none, opening } from '../../figure.ts';
 import { listOf, type MovementKind, reversalsOf, withReversals } from '../../ledger/kinds.ts';
-import { balance, moved, none, opening } from '../figure.ts';
 import {
   count,
   type Declaration,

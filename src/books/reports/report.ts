@@ -2,12 +2,12 @@ import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
 import { named, type Sql, sql } from '../../db/sql.ts';
+import type { Figure } from '../../figure.ts';
 import { textIn } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
 import { Day, Nullable, Text, Time, Word } from '../../schema.ts';
 import { addDays } from '../../time.ts';
 import { type ListedDay, listDays } from '../days.ts';
-import type { Figure } from '../figure.ts';
 
 export type Names = {
   readonly merchants: ReadonlyMap<number, string>;

@@ -1,8 +1,8 @@
 import { type Sql, sql } from '../../db/sql.ts';
+import { balance, type Figure, fieldOf, moved, none, opening, when } from '../../figure.ts';
 import { COMMISSION, kindsOn, listOf, type MovementKind } from '../../ledger/kinds.ts';
 import { addDays } from '../../time.ts';
 import { bookedBetween } from '../days.ts';
-import { balance, type Figure, fieldOf, moved, none, opening, when } from '../figure.ts';
 import { statementNumber } from '../formats.ts';
 import {
   count,

@@ -1,7 +1,7 @@
 import { sql } from '../../db/sql.ts';
+import { fieldOf, none, sumOf } from '../../figure.ts';
 import { listOf, withReversals } from '../../ledger/kinds.ts';
 import { listUnclaimed } from '../escheat.ts';
-import { fieldOf, none, sumOf } from '../figure.ts';
 import { type Declaration, type Definition, money, number, text, word } from './report.ts';
 
 const OF_VOUCHER = fieldOf('voucher.show', 'serialNumber');
