@@ -203,6 +203,10 @@ begin
   end loop;
 end $$;
 
+-- Over shards, no function of a bucket is open to everybody (sql/citus/functions.sql).
+revoke execute on function moved_ages_of, touched_vouchers_of from public;
+grant execute on function moved_ages_of, touched_vouchers_of to scrip_service;
+
 -- Returns what `book_ages` must contain at a time, in another way: all vouchers, with their present balances
 -- less the movements since. A reconciliation compares the two.
 create function held_ages(p_at timestamptz) returns table (
