@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { openOwner } from '../../src/db/pool.ts';
-import { sql } from '../../src/db/sql.ts';
+import { type Sql, sql } from '../../src/db/sql.ts';
 import { listLargeBatchActivations, listSmallBatchActivations } from '../../src/ledger/transactions.ts';
+import { makeBodies } from '../../src/webhooks/outbox.ts';
 import { A } from '../support/dialects.ts';
 import { produceAll, startListening } from '../support/harness.ts';
 import { LARGE, LISTS } from '../support/lists.ts';
@@ -99,5 +100,25 @@ describe('the plan over shards', () => {
         [],
       );
     });
+  }
+});
+
+test('the bodies of deliveries are read on the shard of their bucket alone', async () => {
+  const { service } = till.testService;
+  const [bucket = assert.fail()] = service.buckets.all;
+  const asked: Sql[] = [];
+  const query = async (statement: Sql) => {
+    asked.push(statement);
+    return [];
+  };
+  const [row] = await owner.query<{ id: string }>(sql`select id from journal limit 1`);
+  const event = { bucket, type: 'voucher.redeemed', subjectId: row?.id ?? null, data: null };
+  const events = [{ ...event, eventId: '', occurredAt: new Date() }];
+  await makeBodies({ ...service, db: { query } } as never, events, async () => undefined);
+  assert.equal(asked.length, 1);
+  for (const { text, values } of asked) {
+    const [plan] = await owner.query({ text: `explain (format json) ${text}`, values });
+    const tasks = [...objectsOf(plan)].flatMap((each) => each['Task Count'] ?? []);
+    assert.deepEqual(tasks, [1]);
   }
 });

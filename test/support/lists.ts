@@ -5,7 +5,7 @@ import { listMerchants } from '../../src/merchants/merchants.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { writeCursor } from '../../src/page.ts';
 import { listBatchesOf, listByCodeRanges, listVoucherRows } from '../../src/vouchers/find.ts';
-import { listDeliveries } from '../../src/webhooks/deliveries.ts';
+import { listAttempts, listDeliveries } from '../../src/webhooks/deliveries.ts';
 
 /** The statement of every list of the operator API, with each of its filters. */
 
@@ -84,7 +84,9 @@ export const LISTS: Readonly<Record<string, Sql>> = {
     [{ first: '4829a0f1-0000-0000-0000-000000000000', last: '4829a0f1-ffff-ffff-ffff-ffffffffffff' }],
     NOW,
   ),
+  deliveries: await askedBy((db) => listDeliveries(db, 1, null, 51, LAST)),
   'failed deliveries': await askedBy((db) => listDeliveries(db, 1, 'FAILED', 51, LAST)),
+  'attempts of a delivery': await askedBy((db) => listAttempts(db, 1, FIRST)),
   transactions: await statementOf('transaction.list', {}, [LAST]),
   'transactions of a merchant': await statementOf('transaction.list', { merchantId: '1' }, [LAST]),
   'transactions of a voucher': await statementOf('transaction.list', { serialNumber: '10000000064' }, [LAST]),
@@ -108,4 +110,4 @@ export const LISTS: Readonly<Record<string, Sql>> = {
 
 /** Tables that grow with the business. */
 export const LARGE =
-  /^(vouchers|journal|declines|decline_counts|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries|book_slices|webhook_deliveries)/;
+  /^(vouchers|journal|declines|decline_counts|batches|audit|claims|redemption_updates|merchants|floats|settlements|bank_entries|book_slices|webhook_deliveries|webhook_attempts)/;
