@@ -72,7 +72,7 @@ export function whyRefused(trace: Trace): string | undefined {
   const unanswered = new Set<number>();
   const closure = (from: readonly State[]) => closureOf(from, { steps, requests, unanswered });
   let reached: readonly State[] = [startOf(setup.copies.length)];
-  for (const { sending, isAnswer } of eventsOf(trace)) {
+  for (const { sending, isAnswer } of eventsOf(tellingOf(trace))) {
     const at = answered.indexOf(sending);
     if (at < 0) unanswered.add(sending.request);
     else if (isAnswer) reached = closure(reached).flatMap((state) => answeredIn(state, at, sending));
@@ -84,7 +84,18 @@ export function whyRefused(trace: Trace): string | undefined {
   return whyDiffering(trace, closure(reached));
 }
 
-const eventsOf = ({ sendings }: Trace) =>
+/** Of the sendings of a request without an answer, only the first one matters: it may go on at any time. */
+function tellingOf({ sendings }: Trace): Sending[] {
+  const unanswered = new Set<number>();
+  const byTime = [...sendings].sort((one, other) => one.from - other.from);
+  return byTime.filter(({ request, code }) => {
+    const isTelling = code !== 'unknown' || !unanswered.has(request);
+    if (code === 'unknown') unanswered.add(request);
+    return isTelling;
+  });
+}
+
+const eventsOf = (sendings: readonly Sending[]) =>
   sendings
     .flatMap((sending) => [
       { time: sending.from, sending, isAnswer: false },
@@ -94,8 +105,9 @@ const eventsOf = ({ sendings }: Trace) =>
 
 /** A text that is equal for traces that differ only in their reference, their times and the values of ids. */
 export function shapeOf(trace: Trace): string {
-  const { isSharded, sendings, rows, claim } = trace;
-  const order = eventsOf(trace).map(({ sending, isAnswer }) => [sendings.indexOf(sending), isAnswer]);
+  const { isSharded, rows, claim } = trace;
+  const sendings = tellingOf(trace);
+  const order = eventsOf(sendings).map(({ sending, isAnswer }) => [sendings.indexOf(sending), isAnswer]);
   const ids = [claim, ...rows.map(({ id }) => id), ...sendings.map(({ id }) => id)];
   const known = [...new Set(ids)];
   const [named, requests] = [ids.map((id) => id && known.indexOf(id)), rows.map(({ request }) => request)];
