@@ -1,8 +1,10 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { middle, print } from './figures.ts';
 import { draw, dropIndexes, fillChunks, makeRows, restoreIndexes } from './fill.ts';
 import { measure } from './measure.ts';
 import type { Stock } from './requests.ts';
-import type { Stage } from './stage.ts';
+import { type Serve, Stage } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
 /**
@@ -17,63 +19,85 @@ const DRAWN = 20_000;
 const CHUNK = 50_000;
 const A_YEAR_AGO = new Date(Date.now() - 365 * 86_400_000);
 
+type Operation = (typeof OPERATIONS)[number];
+type Figure = { readonly perSecond: number; readonly ratio: number };
+
 export type GrowthResult = readonly {
   readonly vouchers: number;
   readonly journalRows: number;
   readonly databaseMb: number;
   /** Bytes of indexes for each voucher and each journal row. */
   readonly indexBytes: { readonly vouchers: number; readonly journal: number };
-  readonly figures: readonly {
-    readonly operation: string;
-    readonly perSecond: number;
-    readonly ratio: number;
-  }[];
+  readonly figures: readonly (Figure & { readonly operation: string })[];
 }[];
 
-/** A number of vouchers. Those added since the size before have `entries` journal rows each. */
+/** A number of vouchers with `entries` journal rows each. */
 export type Size = { readonly vouchers: number; readonly entries: number };
 
-/** Measures the operations at each number of vouchers, in ascending order. */
+/** A database with a number of vouchers, and a service on it. */
+type Site = {
+  readonly size: Size;
+  readonly stage: Stage;
+  readonly serve: Serve;
+  readonly drawn: Stock;
+  readonly figures: readonly { readonly operation: Operation; readonly all: Figure[] }[];
+};
+
+/**
+ * Measures the operations at each number of vouchers. Each number has a database of its own, and they take
+ * turns, so that what else the machine does disturbs them equally.
+ * @param keep a folder in which the databases stay, and are found by the next run
+ */
 export async function measureGrowth(
-  stage: Stage,
   sizes: readonly Size[],
-  seconds: number,
-  turns: number,
+  { seconds, turns, keep }: { seconds: number; turns: number; keep?: string | undefined },
 ): Promise<GrowthResult> {
-  const serve = await stage.serve();
-  const stock = await stage.stock(0, 0);
+  const sites: Site[] = [];
+  for (const size of sizes) sites.push(await openSite(size, keep));
+  for (let turn = 0; turn <= turns; turn++)
+    for (const site of sites) await measureTurn(site, seconds, turn > 0);
   const results: GrowthResult[number][] = [];
-  let filled = 0;
-  for (const { vouchers: size, entries } of sizes) {
-    await fill(stage, filled, size, entries);
-    filled = size;
-    const drawn: Stock = { ...stock, vouchers: draw(size, DRAWN), quiet: draw(size, DRAWN) };
-    const figures = OPERATIONS.map((operation) => ({
-      operation,
-      all: [] as { perSecond: number; ratio: number }[],
-    }));
-    for (let turn = 0; turn <= turns; turn++) {
-      const calls = await yardstick(stage, 'function', 2);
-      for (const each of figures) {
-        const run = await measure(stage, serve, drawn, each.operation, {
-          connections: CONNECTIONS,
-          seconds,
-        });
-        if (run.failed > 0) throw new Error(`${each.operation}: ${run.failed} requests failed`);
-        if (turn === 0) continue;
-        each.all.push({ perSecond: run.perSecond, ratio: run.perSecond / calls });
-      }
-    }
+  for (const { size, stage, serve, figures } of sites) {
+    await serve.stop();
     const found = figures.map(({ operation, all }) => ({ operation, ...middle(all) }));
     const facts = await measureSize(stage);
-    results.push({ vouchers: size, ...facts, figures: found });
+    results.push({ vouchers: size.vouchers, ...facts, figures: found });
     const texts = found.map(
       (each) => `${each.operation} ${Math.round(each.perSecond)}/s (${each.ratio.toFixed(2)})`,
     );
-    print(`${size} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${texts.join(', ')}`);
+    print(
+      `${size.vouchers} vouchers, ${facts.journalRows} journal rows, ${facts.databaseMb} MB: ${texts.join(', ')}`,
+    );
   }
-  await serve.stop();
   return results;
+}
+
+async function openSite(size: Size, keep: string | undefined): Promise<Site> {
+  const folder = keep && join(keep, String(size.vouchers));
+  if (folder) await mkdir(folder, { recursive: true, mode: 0o700 });
+  const stage = await Stage.open(folder);
+  const stocking = await stage.serve();
+  const stock = await stage.stock(0, 0);
+  await stocking.stop();
+  const { rows } = await stage.owner.query('select count(*)::int as count from vouchers');
+  if (rows[0].count < size.vouchers) await fill(stage, 0, size.vouchers, size.entries);
+  const serve = await stage.serve();
+  const drawn = { ...stock, vouchers: draw(size.vouchers, DRAWN), quiet: draw(size.vouchers, DRAWN) };
+  const figures = OPERATIONS.map((operation) => ({ operation, all: [] }));
+  return { size, stage, serve, drawn, figures };
+}
+
+async function measureTurn(
+  { stage, serve, drawn, figures }: Site,
+  seconds: number,
+  counts: boolean,
+): Promise<void> {
+  const calls = await yardstick(stage, 'function', 2);
+  for (const { operation, all } of figures) {
+    const run = await measure(stage, serve, drawn, operation, { connections: CONNECTIONS, seconds });
+    if (run.failed > 0) throw new Error(`${operation}: ${run.failed} requests failed`);
+    if (counts) all.push({ perSecond: run.perSecond, ratio: run.perSecond / calls });
+  }
 }
 
 /**

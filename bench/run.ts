@@ -26,7 +26,14 @@ const SHAPE = { seconds: '4', turns: '3' };
 
 const SUITE: Scenario = {
   about: 'every operation, batches, load beyond the greatest, crowds, processes and the start',
-  options: { ...SHAPE, vouchers: '100000,1000000', entries: '10', redemptions: '1000000', report: false },
+  options: {
+    ...SHAPE,
+    vouchers: '100000,1000000',
+    entries: '10',
+    redemptions: '1000000',
+    report: false,
+    keep: undefined,
+  },
   words: 'the operations, generate, download, latency, overload, crowds, processes, start, growth, bloat',
   load: () => import('./suite.ts'),
 };

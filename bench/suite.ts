@@ -16,6 +16,8 @@ type Shape = {
   readonly turns: number;
   readonly sizes: readonly { readonly vouchers: number; readonly entries: number }[];
   readonly redemptions: number;
+  /** A folder in which the databases of `growth` stay. */
+  readonly keep: string | undefined;
 };
 
 /** The parts beside the operations. The last ones leave many vouchers behind. */
@@ -27,7 +29,7 @@ const PARTS = {
   start: () => measureStart(),
   generate: (stage: Stage, { seconds, turns }: Shape) => measureGenerate(stage, seconds, turns),
   download: (stage: Stage, { seconds, turns }: Shape) => measureDownload(stage, seconds, turns),
-  growth: (stage: Stage, { sizes, seconds, turns }: Shape) => measureGrowth(stage, sizes, seconds, turns),
+  growth: (_stage: Stage, { sizes, ...shape }: Shape) => measureGrowth(sizes, shape),
   bloat: (stage: Stage, { redemptions }: Shape) => measureBloat(stage, redemptions),
 };
 
@@ -50,7 +52,8 @@ export async function run(given: Given): Promise<void> {
       entries: entries[index] ?? entries.at(-1) ?? 0,
     }));
   const [seconds, turns] = [numberOf(given, 'seconds'), numberOf(given, 'turns')];
-  const shape = { seconds, turns, sizes, redemptions: numberOf(given, 'redemptions') };
+  const keep = typeof values['keep'] === 'string' ? values['keep'] : undefined;
+  const shape = { seconds, turns, sizes, redemptions: numberOf(given, 'redemptions'), keep };
   const stage = await Stage.open();
   const some = operations.filter(wanted);
   const report: Record<string, unknown> =

@@ -45,7 +45,7 @@ const DEADLINE = fileURLToPath(new URL('./support/deadline.ts', import.meta.url)
  * server.
  */
 const ON_CITUS =
-  /^(citus\.|activate\.(holds|test)|balance\.test|bank\.test|batches\.(background|export)|books\.(days|pack|property|publish|refunds|reports|tax|ugly)|claims|crash|float\.forecast|generate|give-up|http\.answers|list\.test|look-up|lookup|merchants|model|operate|operator\.(bank|support|till)|redeem\.(keys|test|race|replay)|settlement|status|update\.test|vouchers|requests|webhooks\.(events|delivery|full))/;
+  /^(citus\.|activate\.(holds|test)|balance\.test|bank\.test|batches\.(background|export)|books\.(days|entries|pack|property|publish|refunds|reports|tax|ugly)|claims|crash|float\.forecast|generate|give-up|http\.answers|list\.test|look-up|lookup|merchants|model|operate|operator\.(bank|support|till)|redeem\.(keys|test|race|replay)|settlement|status|update\.test|vouchers|requests|webhooks\.(events|delivery|full))/;
 /** The files that could differ behind a pooler: prepared statements, session settings, locks, LISTEN. */
 const ON_PGBOUNCER =
   /^(activate\.test|balance\.test|batches\.background|jobs\.away|keys\.rotate\.race|list\.test|pgbouncer|redeem\.(keys|test|race|replay)|update\.test|webhooks\.events)/;
