@@ -74,6 +74,9 @@ create table book_movements (
     primary key (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id)
 );
 
+-- For what a merchant redeemed, day by day.
+create index book_movements_by_merchant on book_movements (merchant_id, day);
+
 -- Balances at the end of each closed day, credit minus debit. Floats and settlement accounts are kept by
 -- merchant, vouchers and reserves by issuer and product, all others by currency.
 create table book_balances (

@@ -6,6 +6,7 @@ import { escheat } from './escheat.ts';
 import { exportDays } from './export.ts';
 import { account, accounts } from './gl.ts';
 import { opening, transfer } from './own.ts';
+import { redeemedDays } from './redeemed.ts';
 import { report, reportCsvFile } from './reports/reports.ts';
 import { breakageRate, dormancy, rules, vat } from './rules.ts';
 import { verify } from './verify.ts';
@@ -29,5 +30,5 @@ export const booksWith = (dayEnds: readonly DayEnd[]) =>
       escheat,
       reportCsvFile,
     ],
-    ...[exportDays, accounts, account, rules, dormancy, vat, breakageRate],
+    ...[redeemedDays, exportDays, accounts, account, rules, dormancy, vat, breakageRate],
   );

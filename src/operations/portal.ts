@@ -8,6 +8,7 @@ import { download, ownExports } from '../batches/download.ts';
 import { releases } from '../batches/release.ts';
 import { entries } from '../books/entries.ts';
 import { floats } from '../books/floats.ts';
+import { redeemedDays } from '../books/redeemed.ts';
 import { findLines, findReport, report, reportCsvFile } from '../books/reports/reports.ts';
 import { sql } from '../db/sql.ts';
 import { merchants } from '../merchants/merchants.ts';
@@ -248,7 +249,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...tableOf(showOwn),
   ...TILL,
   ...tableOf(ownChanges),
-  ...bound(MONEY, null, floats.show, transactions.list, transactions.find),
+  ...bound(MONEY, null, floats.show, redeemedDays, transactions.list, transactions.find),
   ...bound(MONEY, ofTransaction, transactions.show),
   ...bound(MONEY, null, declines.list),
   ...tableOf(ownRequest),

@@ -93,7 +93,7 @@ export const actions: Catalogue['actions'] = {
   'token.revoke': ['Widerrufen', 'Programme mit diesem Token werden sofort abgewiesen.'],
   'user.invite': [
     'Einladen',
-    'Erzeugt einen Link für eine Person. Ohne E-Mail-Versand geben Sie ihn weiter.',
+    'Erzeugt einen Link für eine Person, der 72 Stunden lang einmal gilt. Geben Sie ihn ihr selbst.',
   ],
   'user.set-roles': ['Rollen ändern', 'Die Person muss sich neu anmelden.'],
   'user.confirm': [

@@ -1,7 +1,7 @@
 import type { Catalogue } from './en.ts';
 
 /** Die Texte des Portals und leerer Listen. */
-export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'empty' | 'bank'> = {
+export const portal: Pick<Catalogue, 'portal' | 'float' | 'sales' | 'keys' | 'docs' | 'empty' | 'bank'> = {
   portal: {
     notCsv:
       'Das ist eine Arbeitsmappe, keine CSV-Datei. Speichern Sie sie im Tabellenprogramm als CSV, und wählen Sie diese Datei.',
@@ -20,6 +20,13 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'keys' | 'docs' | 'emp
     reference: (merchant: string) => `FLOAT ${merchant}`,
     statement: 'Auszug',
     month: 'Monat',
+  },
+  sales: {
+    today: 'Heute eingelöst',
+    week: 'In 7 Tagen eingelöst',
+    month: 'In 30 Tagen eingelöst',
+    chart: (currency: string) => `Eingelöst, Tag für Tag, in ${currency}`,
+    redemptions: (count: number, text: string) => `${text} ${count === 1 ? 'Einlösung' : 'Einlösungen'}`,
   },
   keys: {
     lead: 'Eine Kasse meldet sich mit Schlüssel und Geheimnis an. Erneuern können Sie ihn, während der Laden geöffnet ist.',

@@ -124,6 +124,8 @@ export const de: Catalogue = {
       'Eine andere Person muss das innerhalb von 72 Stunden freigeben. Noch hat sich nichts geändert.',
     secret: 'Das wird nur einmal angezeigt. Kopieren Sie es jetzt.',
     copy: 'Kopieren',
+    copyAll: 'Alles kopieren',
+    download: 'Herunterladen',
     copied: 'Kopiert',
     effect: 'Betroffen',
     stepUp: 'Bestätigen Sie, dass Sie es sind',
@@ -413,7 +415,7 @@ export const de: Catalogue = {
     lead: 'Jede Änderung einer Person oder eines Programms, in einer Kette, die niemand umschreiben kann.',
     reason: 'Grund:',
   },
-  users: { unconfirmed: 'Nicht bestätigt' },
+  users: { unconfirmed: 'Nicht bestätigt', newLink: 'Neuer Link' },
   tokens: {
     lead: 'Für Programme. Ein Token kann vorschlagen, was eine Freigabe braucht, aber nie freigeben.',
   },

@@ -18,6 +18,13 @@ export const portal = {
     statement: 'Statement',
     month: 'Month',
   },
+  sales: {
+    today: 'Redeemed today',
+    week: 'Redeemed in 7 days',
+    month: 'Redeemed in 30 days',
+    chart: (currency: string) => `Redeemed day by day, in ${currency}`,
+    redemptions: (count: number, text: string) => `${text} ${count === 1 ? 'redemption' : 'redemptions'}`,
+  },
   keys: {
     lead: 'A till signs in with a key and its secret. Rotate one without closing the shop.',
     byOperator: 'the operator',

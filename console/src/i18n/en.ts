@@ -119,6 +119,8 @@ export const en = {
     secret: 'This is shown once. Copy it now.',
     copy: 'Copy',
     copied: 'Copied',
+    copyAll: 'Copy all',
+    download: 'Download',
     effect: 'This concerns',
     stepUp: 'Confirm that it is you',
     stepUpHint: 'This needs your second factor, not older than five minutes.',
@@ -397,7 +399,7 @@ export const en = {
     lead: 'Every change by a person or a program, in a chain that nobody can rewrite.',
     reason: 'Reason:',
   },
-  users: { unconfirmed: 'Not confirmed' },
+  users: { unconfirmed: 'Not confirmed', newLink: 'New link' },
   tokens: { lead: 'For programs. A token can propose what needs approval, and never approve.' },
   system: {
     installation: 'Installation',

@@ -9,8 +9,9 @@ import { List } from '../ui/list.tsx';
 import { Empty, Head, Stat } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { State } from '../ui/value.tsx';
+import { Sales, SalesCharts } from './sales.tsx';
 
-/** The float, the amount to be settled, and the latest transactions. */
+/** What was redeemed, the float, the amount to be settled, and the latest transactions. */
 export function Screen() {
   const texts = useTexts();
   const { operations, offers } = useApp();
@@ -22,9 +23,11 @@ export function Screen() {
       <Head title={texts.nav.overview} />
       <Stack gap="lg">
         <div className="stats">
+          {offers('books.redeemed') && <Sales />}
           {offers('float.show') && <Floats to="/float" />}
           {offers('settlement.list') && <ToBeSettled />}
         </div>
+        {offers('books.redeemed') && <SalesCharts />}
         {offers('transaction.list') && (
           <List
             title={texts.overview.latest}
