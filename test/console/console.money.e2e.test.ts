@@ -64,8 +64,17 @@ test('an invited person enrolls and signs in', { skip }, async (t) => {
   await dialog.getByLabel('Email').fill('grace@example.com');
   await dialog.getByRole('checkbox', { name: 'Support' }).check();
   await dialog.getByRole('button', { name: 'Invite', exact: true }).click();
+  const first = await dialog.locator('pre').innerText();
+  assert.ok(first.startsWith(stage.listening.baseUrl), first);
+
+  // Who lost the link gets another one, and the first is void.
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await page.getByRole('button', { name: 'Actions: grace@example.com' }).click();
+  await page.getByRole('menuitem', { name: 'New link' }).click();
+  await dialog.getByRole('button', { name: 'New link' }).click();
+  await dialog.locator('pre').waitFor();
   const link = await dialog.locator('pre').innerText();
-  assert.ok(link.startsWith(stage.listening.baseUrl), link);
+  assert.notEqual(link, first);
 
   const { page: theirs, faults: others } = await newPage(browser, stage.listening);
   await theirs.goto(link);
@@ -77,6 +86,11 @@ test('an invited person enrolls and signs in', { skip }, async (t) => {
   await theirs.getByRole('button', { name: 'Finish' }).click();
   await theirs.getByRole('heading', { name: 'Recovery codes' }).waitFor();
   assert.equal((await theirs.locator('pre').innerText()).trim().split('\n').length, 10);
+  const [kept] = await Promise.all([
+    theirs.waitForEvent('download'),
+    theirs.getByRole('button', { name: 'Download' }).click(),
+  ]);
+  assert.equal(kept.suggestedFilename(), 'scrip-recovery-codes.txt');
   await theirs.getByRole('button', { name: /stored them/ }).click();
   await ready(theirs, 'Overview');
   await theirs.getByRole('button', { name: 'My account' }).click();

@@ -10,6 +10,7 @@ import { type Item, Rows } from '../ui/list.tsx';
 import { Busy, Head, Panel, Problem, submits } from '../ui/parts.tsx';
 import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
 import { PasswordField } from '../ui/password.tsx';
+import { RecoveryCodes as Codes } from '../ui/secrets.tsx';
 import { StepUp } from '../ui/step-up.tsx';
 import { Fields } from '../ui/value.tsx';
 import { useValues } from '../ui/values.ts';
@@ -180,7 +181,7 @@ function RecoveryCodes() {
         <Text size="sm" className="quiet">
           {texts.invitation.codesHint}
         </Text>
-        {codes && <pre className="code">{codes.join('\n')}</pre>}
+        {codes && <Codes codes={codes} />}
         {outcome}
         <Group>
           <Button variant="default" onClick={() => attempt(renew)}>

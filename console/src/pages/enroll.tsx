@@ -7,6 +7,7 @@ import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Busy, intoView, Problem, submits } from '../ui/parts.tsx';
 import { PasswordField } from '../ui/password.tsx';
+import { RecoveryCodes } from '../ui/secrets.tsx';
 import { useValues } from '../ui/values.ts';
 
 type Opened = {
@@ -44,7 +45,7 @@ export function Screen() {
             <>
               <Title order={2}>{texts.codes}</Title>
               <Text size="sm">{texts.codesHint}</Text>
-              <pre className="code">{data.recoveryCodes.join('\n')}</pre>
+              <RecoveryCodes codes={data.recoveryCodes} />
               <Button size="sm" onClick={() => navigate({ to: '/' })}>
                 {texts.open}
               </Button>

@@ -1,7 +1,43 @@
 import { Alert, Button, CopyButton, Group, Stack, Text } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
+import { save } from './csv.ts';
 import { useWords } from './words.ts';
+
+/** Copies a text. */
+function CopyText({ text, label, isFirst = false }: { text: string; label?: string; isFirst?: boolean }) {
+  const { copied: done, copy: begin } = useTexts().action;
+  return (
+    <CopyButton value={text}>
+      {({ copied, copy }) => (
+        <Button variant="default" size="sm" autoFocus={isFirst} onClick={copy}>
+          {copied ? done : (label ?? begin)}
+        </Button>
+      )}
+    </CopyButton>
+  );
+}
+
+/** The recovery codes of a person, to be kept: as a text, as a file, or on paper. */
+export function RecoveryCodes({ codes }: { codes: readonly string[] }) {
+  const { download } = useTexts().action;
+  const text = codes.join('\n');
+  return (
+    <>
+      <pre className="code">{text}</pre>
+      <Group gap={8}>
+        <CopyText text={text} />
+        <Button
+          variant="default"
+          size="sm"
+          onClick={() => save('scrip-recovery-codes.txt', new Blob([`${text}\n`], { type: 'text/plain' }))}
+        >
+          {download}
+        </Button>
+      </Group>
+    </>
+  );
+}
 
 /** A secret that is shown once stays on the page until the user closes it. */
 export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, unknown>>; close(): void }) {
@@ -26,17 +62,17 @@ export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, u
             <pre className="code" style={{ flex: 1 }}>
               {String(value)}
             </pre>
-            <CopyButton value={String(value)}>
-              {({ copied, copy }) => (
-                <Button variant="default" size="sm" autoFocus={index === 0} onClick={copy}>
-                  {copied ? texts.copied : texts.copy}
-                </Button>
-              )}
-            </CopyButton>
+            <CopyText text={String(value)} isFirst={index === 0} />
           </Group>
         </div>
       ))}
-      <Group justify="flex-end">
+      <Group justify="flex-end" gap={8}>
+        {shown.length > 1 && (
+          <CopyText
+            label={texts.copyAll}
+            text={shown.map(([name, value]) => `${label(String(name))}: ${value}`).join('\n')}
+          />
+        )}
         <Button size="sm" onClick={close}>
           {closeLabel}
         </Button>
