@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Dialog, Page } from 'playwright-core';
+import { ready, whyNoBrowser } from '../support/chromium.ts';
+import { goes, opened } from '../support/console.scene.ts';
+
+/** What forms and filters send, and what becomes of a form that somebody leaves. */
+
+const skip = await whyNoBrowser();
+
+test('a box of cards is changed by its first and its last one', { skip }, async (t) => {
+  const { stage, page, sent, faults } = await opened(t, '/vouchers/bulk?action=block');
+  const { items } = (await stage.ask(stage.owner, '/vouchers')) as { items: { serialNumber: string }[] };
+  const [from, to] = items.map(({ serialNumber }) => serialNumber).sort();
+  assert.ok(from && to);
+  // What was typed into the list is not sent with the range.
+  await page.getByLabel('Serial numbers').fill(from);
+  await page.getByText('A range of one batch', { exact: true }).click();
+  await page.getByRole('textbox', { name: /^From/ }).fill(from);
+  await page.getByRole('textbox', { name: /^To/ }).fill(to);
+  await page.getByRole('button', { name: 'Preview' }).click();
+  await page.getByText('Of 2 vouchers, 2 will change and 0 will be declined.').waitFor();
+  await page.getByRole('button', { name: 'Block: 2 vouchers' }).click();
+  const started = page.waitForRequest((request) => request.url().endsWith('/vouchers/bulk'));
+  await page.getByRole('dialog').getByRole('button', { name: 'Block: 2 vouchers' }).click();
+  assert.deepEqual((await started).postDataJSON(), { action: 'block', from, to });
+  await page.getByText('0 of 2 done, 0 failed').waitFor();
+  assert.ok(sent.some((each) => each.includes('bulk/preview')));
+  assert.deepEqual(faults, []);
+});
+
+/** Presses Escape. @returns the question that is asked, if there is one */
+async function escapes(page: Page, answer: 'accept' | 'dismiss'): Promise<string | undefined> {
+  let asked: string | undefined;
+  const reply = (dialog: Dialog) => {
+    asked = dialog.message();
+    return dialog[answer]();
+  };
+  page.once('dialog', reply);
+  await page.keyboard.press('Escape');
+  page.off('dialog', reply);
+  return asked;
+}
+
+test('Escape asks before it throws away what was typed, and only then', { skip }, async (t) => {
+  const { page, faults } = await opened(t, ({ merchantId }) => `/merchants/${merchantId}`);
+  const dialog = page.getByRole('dialog', { name: 'Top up' });
+  const begin = () => page.getByRole('main').getByRole('button', { name: 'Top up' }).click();
+  await begin();
+  const amount = dialog.getByLabel('Amount');
+  await amount.focus();
+  assert.equal(await escapes(page, 'accept'), undefined);
+  await dialog.waitFor({ state: 'hidden' });
+
+  await begin();
+  await amount.fill('12.5');
+  assert.equal(await escapes(page, 'dismiss'), 'Close the form? What you typed is lost.');
+  assert.equal(await amount.inputValue(), '12.5');
+  assert.ok(await escapes(page, 'accept'));
+  await dialog.waitFor({ state: 'hidden' });
+  assert.deepEqual(faults, []);
+});
+
+/** Chooses each option of each filter of a list. @returns how many there were */
+async function chooseAll(page: Page): Promise<number> {
+  const filters = page.getByRole('search').getByRole('combobox');
+  await filters.first().waitFor();
+  let chosen = 0;
+  for (let at = 0; at < (await filters.count()); at++) {
+    const filter = filters.nth(at);
+    await filter.click();
+    const options = await page.getByRole('option').allInnerTexts();
+    await page.keyboard.press('Escape');
+    for (const option of options) {
+      await filter.click();
+      await page.getByRole('option', { name: option, exact: true }).click();
+      await ready(page);
+      chosen++;
+    }
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+  }
+  return chosen;
+}
+
+test('each option of each filter is one that the service knows', { skip }, async (t) => {
+  const { page, faults } = await opened(t, '/vouchers');
+  assert.ok((await chooseAll(page)) > 1);
+  await goes(page, '/transactions');
+  assert.ok((await chooseAll(page)) > 1);
+  assert.deepEqual(faults, []);
+});
