@@ -371,7 +371,12 @@ export const de: Catalogue = {
     allProducts: 'Alle übrigen Produkte',
     statement: 'Auszug des Guthabens',
   },
-  entries: { title: 'Buchungen hinter einer Zahl', from: 'ab', to: 'bis' },
+  entries: {
+    title: 'Buchungen hinter einer Zahl',
+    none: 'Wählen Sie eine Zahl eines Berichts, einer Abrechnung oder eines Guthabens: sie führt zu ihren Buchungen.',
+    from: 'ab',
+    to: 'bis',
+  },
   settlement: {
     overdue: 'Überfällig',
     draft: 'Entwurf',

@@ -355,7 +355,12 @@ export const en = {
     allProducts: 'All other products',
     statement: 'Statement of the float',
   },
-  entries: { title: 'Entries behind a figure', from: 'from', to: 'to' },
+  entries: {
+    title: 'Entries behind a figure',
+    none: 'Choose a figure of a report, a settlement or a float: it leads to its entries here.',
+    from: 'from',
+    to: 'to',
+  },
   settlement: {
     draft: 'Draft',
     overdue: 'Overdue',

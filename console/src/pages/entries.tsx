@@ -4,6 +4,7 @@ import { type Filters, useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { List } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
+import { Empty } from '../ui/parts.tsx';
 import { Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
@@ -16,6 +17,13 @@ export function Screen() {
   const { operations } = useApp();
   const search = useFilters();
   const operation = operations?.get('books.entries');
+  if (search['currency'] === undefined)
+    return (
+      <>
+        <PageHead title={texts.title} />
+        <Empty text={texts.none} />
+      </>
+    );
   return (
     <>
       <PageHead
