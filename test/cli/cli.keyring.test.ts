@@ -107,7 +107,7 @@ test('a wrong or missing key ring is reported before the schema is changed, and 
     (await owner.query(sql`select from scrip.migrations where name = ${pending}`)).length === 0;
   try {
     await owner.query(sql`delete from scrip.migrations where name = ${pending}`);
-    await owner.query(sql`drop function scrip.find_transactions`);
+    await owner.query(sql`drop function scrip.find_transactions, scrip.list_transactions`);
     const wrong = { SCRIP_DATA_DIR: empty, SCRIP_KEYS: newRingKey() };
     const refusals: [RegExp, Readonly<Record<string, string>>, string][] = [
       [/^scrip: the key ring does not fit this database: .* is missing .*\n$/, wrong, 'serve'],
