@@ -6,7 +6,7 @@ import { buildServer } from '../../src/http/server.ts';
 import { groupOf } from '../../src/jobs/jobs.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { JOB_RUNS } from '../../src/operations/background.ts';
-import { openBrowser, pageOf, whyNoBrowser } from '../support/chromium.ts';
+import { inaccessible, openBrowser, pageOf, whyNoBrowser } from '../support/chromium.ts';
 import { goes, opened, openStage } from '../support/console.scene.ts';
 
 /** The daily work in the console: exports, terms, bulk changes; and a restart of the service. */
@@ -34,6 +34,56 @@ test('the export of a list holds all rows that match its filter', { skip }, asyn
   assert.match(head, /timestamp.*kind.*amount/);
   assert.equal(lines.length, items.length);
   for (const { transactionId } of items) assert.ok(lines.some((line) => line.includes(transactionId)));
+  assert.deepEqual(faults, []);
+});
+
+test('a view of a list is saved, opens elsewhere by its link, is exported, renamed and removed', {
+  skip,
+}, async (t) => {
+  const { stage, page, faults } = await opened(t, '/merchants');
+  const serialNumber = String(stage.sold.serial);
+  await goes(page, `/transactions?serialNumber=${serialNumber}&columns=timestamp,amount`);
+  await page.getByRole('button', { name: 'Columns' }).click();
+  await page.getByRole('button', { name: 'Move up: Amount' }).click();
+  assert.deepEqual(await inaccessible(page), []);
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Save view' }).click();
+  // A code is stored in no browser.
+  await page.getByLabel('Name').fill('4829 1305 7641');
+  assert.equal(await page.getByRole('button', { name: 'Save', exact: true }).isDisabled(), true);
+  await page.getByLabel('Name').fill('One card');
+  assert.deepEqual(await inaccessible(page), []);
+  await page.keyboard.press('Enter');
+  const link = page.getByRole('link', { name: 'One card' });
+  const address = String(await link.getAttribute('href'));
+  assert.equal(address, `/console/transactions?columns=amount%2Ctimestamp&serialNumber=${serialNumber}`);
+  await page.getByRole('navigation', { name: 'Saved views' }).getByRole('link', { name: 'All' }).click();
+  await page.getByRole('columnheader', { name: 'Reference' }).waitFor();
+  assert.equal(await page.getByRole('textbox', { name: 'Serial number' }).inputValue(), '');
+
+  const tab = await page.context().newPage();
+  await tab.goto(address);
+  await tab.getByRole('row').nth(1).waitFor();
+  assert.deepEqual(await tab.getByRole('columnheader').allTextContents(), ['Amount', 'Time']);
+  await tab.getByRole('button', { name: 'Export' }).click();
+  const [file] = await Promise.all([
+    tab.waitForEvent('download'),
+    tab.getByRole('button', { name: 'Download CSV' }).click(),
+  ]);
+  assert.match(await textOf(file), /^amount,timestamp\r\n(-?[\d.]+,20\S+Z\r\n)+$/);
+  await tab.getByRole('button', { name: 'Edit view' }).click();
+  await tab.getByLabel('Name').fill('The card of today');
+  await tab.keyboard.press('Enter');
+  // The first tab follows, and the second one keeps what the first one saves.
+  await page.getByRole('link', { name: 'The card of today' }).waitFor();
+  await goes(page, `/transactions?merchantId=${stage.merchantId}`);
+  await page.getByRole('button', { name: 'Save view' }).click();
+  await page.getByLabel('Name').fill('Paid');
+  await page.keyboard.press('Enter');
+  await tab.getByRole('button', { name: 'Edit view' }).click();
+  await tab.getByRole('button', { name: 'Remove' }).click();
+  await page.getByRole('link', { name: 'The card of today' }).waitFor({ state: 'detached' });
+  await tab.getByRole('link', { name: 'Paid' }).waitFor();
   assert.deepEqual(faults, []);
 });
 

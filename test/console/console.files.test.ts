@@ -196,9 +196,6 @@ test('a German help for fields of one name serves only those that the schemas de
   );
 });
 
-/** Fields that pages show as links. */
-const LINKED = ['originalTransactionId', 'nextCursor'];
-
 function plainFieldsOf(schema: object): string[] {
   const { properties = {} } = schema as { properties?: Record<string, { type?: string | string[] }> };
   const isPlain = (type: string) => ['string', 'number', 'integer', 'boolean'].includes(type);
@@ -207,17 +204,22 @@ function plainFieldsOf(schema: object): string[] {
   );
 }
 
+const itemsOf = (schema: object) =>
+  (schema as { properties?: { items?: { items?: object } } }).properties?.items?.items ?? {};
+
 test('every English label has a German one', () => {
   const missing = (['fields', 'actions', 'nouns', 'checks', 'codes'] as const).flatMap((each) =>
     Object.keys(en[each]).filter((name) => !(name in de[each])),
   );
   const all = [...OPERATIONS, ...PORTAL_OPERATIONS];
-  // A list shows the columns of its operation, and the page of one thing its plain fields.
+  // A list shows the columns of its operation or plain fields of its items, a page those of its thing.
   const columns = all.flatMap((each) => each.columns ?? []);
+  const items = all.flatMap(({ output }) => plainFieldsOf(itemsOf(output)));
   const plain = all
     .filter(({ name }) => name.endsWith('.show'))
     .flatMap(({ output }) => plainFieldsOf(output));
-  const shown = new Set([...columns, ...plain].filter((name) => !LINKED.includes(name)));
+  // Where the next page begins is not shown.
+  const shown = new Set([...columns, ...items, ...plain].filter((name) => name !== 'nextCursor'));
   missing.push(...[...shown].filter((name) => !(name in de.fields)));
   assert.deepEqual(missing, []);
 });

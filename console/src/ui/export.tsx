@@ -7,15 +7,24 @@ import { saveCsv } from './csv.ts';
 import { Dialog } from './dialog.tsx';
 import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
+import { useListTexts } from './list-texts.ts';
 import { Problem } from './parts.tsx';
 
 const ROWS_MAX = 50_000;
 
-type Props = { path: string; query: Query; columns: readonly string[]; isPaged: boolean };
+type Props = {
+  path: string;
+  query: Query;
+  columns: readonly string[];
+  /** Whether fields that are no columns are saved, too. */
+  isWhole: boolean;
+  isPaged: boolean;
+};
 
 /** Exports exactly the filtered list: reads it to its end, shows the number of rows, then saves them. */
-export function Export({ path, query, columns, isPaged }: Props) {
-  const texts = useTexts();
+export function Export({ path, query, columns, isWhole, isPaged }: Props) {
+  const { action, list } = useTexts();
+  const texts = useListTexts();
   const format = useFormat();
   const [isOpen, setOpen] = useState(false);
   const [items, setItems] = useState<readonly Item[]>([]);
@@ -41,7 +50,7 @@ export function Export({ path, query, columns, isPaged }: Props) {
     reading.current++;
     setOpen(false);
   };
-  const names = [...new Set([...columns.filter(Boolean), ...Object.keys(items[0] ?? {})])];
+  const names = [...new Set([...columns, ...(isWhole ? Object.keys(items[0] ?? {}) : [])])];
   const download = () => {
     saveCsv(`${path.slice(1).replaceAll('/', '-')}.csv`, names, items);
     close();
@@ -49,22 +58,22 @@ export function Export({ path, query, columns, isPaged }: Props) {
   return (
     <>
       <Button variant="default" onClick={open}>
-        {texts.list.exportCsv}
+        {list.exportCsv}
       </Button>
-      <Dialog opened={isOpen} onClose={close} title={texts.list.exportCsv}>
+      <Dialog opened={isOpen} onClose={close} title={list.exportCsv}>
         <Stack>
           <Text size="sm">
-            {isSuccess ? texts.list.exportAll : texts.list.counting}{' '}
+            {isSuccess ? texts.exportAll : texts.counting}{' '}
             <b className="number">{format.number(items.length)}</b>
-            {items.length >= ROWS_MAX ? `. ${texts.list.exportCapped}` : ''}
+            {items.length >= ROWS_MAX ? `. ${texts.exportCapped}` : ''}
           </Text>
           {error && <Problem error={error} retry={open} />}
           <Group justify="flex-end" gap={8}>
             <Button variant="default" onClick={close}>
-              {texts.action.cancel}
+              {action.cancel}
             </Button>
             <Button onClick={download} loading={!isSuccess && !error} disabled={!isSuccess}>
-              {texts.list.download}
+              {texts.download}
             </Button>
           </Group>
         </Stack>

@@ -61,8 +61,15 @@ function FilterInput({ field, value, apply }: InputProps) {
   const { language } = useLanguage();
   const { exactly } = useFormat();
   const { isSecret } = useTexts().search;
-  const [typed, setTyped] = useState(isNumber && Number(value) ? exactly(value) : value);
+  const written = isNumber && Number(value) ? exactly(value) : value;
+  const [typed, setTyped] = useState(written);
   const [note, setNote] = useState<string>();
+  const [applied, setApplied] = useState(value);
+  // A link to a saved view changes the filters of the same list.
+  if (applied !== value) {
+    setApplied(value);
+    setTyped(written);
+  }
   // A code with its PIN must not stand in the address, nor a token.
   const finish = () => {
     const text = typed.trim();

@@ -1,13 +1,21 @@
 import { Button, Group, Skeleton, Title } from '@mantine/core';
 import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { type ReactNode, type RefObject, useEffect, useEffectEvent, useId, useRef } from 'react';
+import {
+  lazy,
+  type ReactNode,
+  type RefObject,
+  Suspense,
+  useEffect,
+  useEffectEvent,
+  useId,
+  useRef,
+} from 'react';
 import { get, type Page, type Total } from '../api.ts';
 import { type Figure as Declared, figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
-import { Export } from './export.tsx';
 import { Figure } from './figure.tsx';
 import { FilterBar } from './filters.tsx';
 import { useFormat } from './format.ts';
@@ -15,9 +23,15 @@ import { AGAIN_MS } from './items.ts';
 import { shownAs } from './lists.tsx';
 import { Empty, Problem } from './parts.tsx';
 import { pageOf } from './places.ts';
-import { type Selection, SelectionBar, useSelection } from './selection.tsx';
+import { type Selection, useSelection } from './selection.ts';
 import { isTight, Value } from './value.tsx';
 import { useWords } from './words.ts';
+
+// The lists of the overview have no tools, and do not load them.
+const loadTools = () => import('./list-tools.tsx');
+const ListTools = lazy(async () => ({ default: (await loadTools()).ListTools }));
+const SelectionBar = lazy(async () => ({ default: (await loadTools()).SelectionBar }));
+const ViewTabs = lazy(async () => ({ default: (await loadTools()).ViewTabs }));
 
 export type Item = Readonly<Record<string, unknown>>;
 
@@ -71,15 +85,14 @@ function useLive(place: RefObject<HTMLElement | null>, runs: boolean, read: () =
 export function List(props: ListProps) {
   const { search, fixed = {}, limit = 50 } = props;
   const { narrow, cell, actions } = { ...shownAs(props.of), ...props };
-  const shown = { narrow, cell, actions, to: pageOf(props.of) };
   const texts = useTexts().list;
-  const { operations, door } = useApp();
+  const { operations, door, shapeOf } = useApp();
   const operation = operations?.get(props.of);
   const all = operation?.fields ?? [];
   // In the portal, everything belongs to one merchant.
   const isOwn = (name: string) => door === 'operator' || name !== 'merchantId';
   const isShown = (name: string) => !(name in fixed) && isOwn(name);
-  const columns =
+  const standard =
     props.columns?.filter(isOwn) ?? (shownAs(props.of)?.columns ?? operation?.columns ?? []).filter(isShown);
   const fields = all.filter(
     ({ name, in: place }) =>
@@ -90,6 +103,12 @@ export function List(props: ListProps) {
       (props.filters?.includes(name) ?? true),
   );
   const given = Object.fromEntries(fields.map(({ name }) => [name, search?.[name]]));
+  // A list that fills its page has its columns in the address, too.
+  const names = search && !props.fixed ? [...fields.map(({ name }) => name), 'columns'] : undefined;
+  const known = (name: string) => isOwn(name) && (standard.includes(name) || shapeOf(name).isKnown);
+  const chosen = new Set(names && search?.['columns']?.split(',').filter(known));
+  const columns = chosen.size > 0 ? [...chosen] : standard;
+  const shown = { cell, actions, to: pageOf(props.of), narrow: columns === standard ? narrow : undefined };
   // Short lists come in one answer.
   const isPaged = all.some(({ name }) => name === 'limit');
   const path = operation?.path.replace(/\{(\w+)\}/g, (_, name: string) => fixed[name] ?? '') ?? '';
@@ -114,7 +133,7 @@ export function List(props: ListProps) {
   useLive(section, props.runs ?? items.some(isRunning), () => isShort && refetch());
   const keys = keysOf(items);
   const { selection, selected, clear } = useSelection(keys);
-  const chosen = props.bulk ? items.filter((_, index) => selected.includes(keys[index] ?? '')) : [];
+  const picked = props.bulk ? items.filter((_, index) => selected.includes(keys[index] ?? '')) : [];
   const isFiltered = Object.values(given).some(Boolean);
   const nothing =
     isFiltered || !props.empty ? <Empty text={isFiltered ? texts.filtered : texts.empty} /> : props.empty;
@@ -124,19 +143,28 @@ export function List(props: ListProps) {
   const hasHead = props.title !== undefined || hasTools || total;
   return (
     <section className="panel" aria-label={props.title} ref={section}>
+      {names && (
+        <Suspense>
+          <ViewTabs names={names} />
+        </Suspense>
+      )}
       {hasHead && (
         <div className="panel-head">
           {props.title && <Title order={2}>{props.title}</Title>}
-          {chosen.length > 0 ? (
-            <SelectionBar items={chosen} clear={clear}>
-              {props.bulk?.(chosen)}
-            </SelectionBar>
+          {picked.length > 0 ? (
+            <Suspense>
+              <SelectionBar items={picked} clear={clear}>
+                {props.bulk?.(picked)}
+              </SelectionBar>
+            </Suspense>
           ) : (
             hasTools && fields.length > 0 && <FilterBar fields={fields} search={search ?? {}} />
           )}
           {total && <Sum of={total} />}
-          {items.length > 0 && !props.brief && (
-            <Export path={path} query={query} columns={columns} isPaged={isPaged} />
+          {hasTools && !props.brief && (
+            <Suspense>
+              <ListTools {...{ path, query, isPaged, items, columns, standard, names }} />
+            </Suspense>
           )}
         </div>
       )}

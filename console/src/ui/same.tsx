@@ -16,7 +16,10 @@ export function Same({
   const { door, operations } = useApp();
   const operation = operations?.get(name);
   if (!operation) return null;
-  const filled = Object.entries(given).filter((each): each is [string, string] => Boolean(each[1]));
+  // The address of a page has more than its filters, such as the columns.
+  const filled = operation.fields.flatMap(({ name: field }): [string, string][] =>
+    given[field] ? [[field, given[field]]] : [],
+  );
   const isInPath = ([field]: [string, string]) => operation.path.includes(`{${field}}`);
   const path = filled.reduce((text, [field, value]) => text.replace(`{${field}}`, value), operation.path);
   const rest = filled.filter((each) => !isInPath(each));

@@ -1,7 +1,4 @@
-import { Button, Group } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
-import { useTexts } from '../i18n/index.tsx';
-import type { Item } from './list.tsx';
+import { useState } from 'react';
 
 /** The rows of a list that are selected, by their keys. */
 export type Selection = {
@@ -34,20 +31,4 @@ export function useSelection(keys: readonly string[]) {
     toggleAll: () => setChosen(new Set(isAll ? [] : keys)),
   };
   return { selection, selected, clear: () => setChosen(new Set()) };
-}
-
-type BarProps = { readonly items: readonly Item[]; readonly children: ReactNode; clear(): void };
-
-/** What can be done with the selected rows, instead of the filters. */
-export function SelectionBar({ items, clear, children }: BarProps) {
-  const texts = useTexts().list;
-  return (
-    <Group gap={8} role="toolbar" aria-label={texts.selected(items.length)}>
-      <b>{texts.selected(items.length)}</b>
-      {children}
-      <Button variant="subtle" onClick={clear}>
-        {texts.unselect}
-      </Button>
-    </Group>
-  );
 }
