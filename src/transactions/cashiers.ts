@@ -2,7 +2,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, sql } from '../db/sql.ts';
 
-/** Who stood at the till of the portal: for the merchant's owner, and for the operator's support. */
+/** Who stood at the till of the portal: for the people of the merchant, and of the operator. */
 
 /** Notes that the caller, a person or a token of a merchant, booked transactions. */
 export async function noteCashier({ service, actor }: Operator, ...ids: readonly string[]): Promise<void> {

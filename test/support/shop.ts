@@ -21,9 +21,18 @@ const QUANTITY = 10;
 const VALUE = 1_000;
 const OVERLOADED = '91';
 
-/** Opens a shop at a service: a merchant with vouchers, who calls the service as a till does. */
-export async function openShop(installation: Installation, url: string): Promise<Shop> {
-  const { id, keyId, secret } = await installation.json`merchant create --name Shop --float 100000`;
+/**
+ * Opens a shop at a service: a merchant with vouchers, who calls the service as a till does. It is created
+ * with the options of `merchant create` that are given.
+ */
+export async function openShop(
+  installation: Installation,
+  url: string,
+  ...options: readonly string[]
+): Promise<Shop> {
+  const { id, keyId, secret } = await installation.json(
+    ...['merchant', 'create', '--name', 'Shop', '--float', '100000', ...options],
+  );
   const headers = { authorization: basic(keyId, secret), 'content-type': 'application/json' };
   const call = async (path: string, body?: object) => {
     const method = body ? 'POST' : 'GET';
