@@ -99,6 +99,11 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     about: 'the first page of the console, with an empty cache',
     load: () => import('./paint.ts'),
   },
+  receipt: {
+    about: 'a cashier at the till of the portal in a browser, from the scan to the receipt',
+    options: { sales: '60' },
+    load: () => import('./receipt.ts'),
+  },
   services: {
     about: 'connections and statements of a hundred processes',
     options: { processes: '100', merchants: '20', redemptions: '20000' },

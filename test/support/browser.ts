@@ -137,7 +137,14 @@ export async function enrolled(
 }
 
 /** Enrolls in a browser with the token of an invitation. Moves the clock, since the code is used up. */
-export async function accept({ clock, baseUrl }: ListeningService, token: string, door: Door = 'operator') {
+export async function accept(
+  {
+    clock,
+    baseUrl,
+  }: Pick<ListeningService, 'baseUrl'> & { clock: Pick<ListeningService['clock'], 'now' | 'advance'> },
+  token: string,
+  door: Door = 'operator',
+) {
   const browser = new Browser(baseUrl, door);
   const opened = await browser.post('/enrollment', { token });
   assert.equal(opened.status, 200, opened.text);
