@@ -107,7 +107,7 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
       if (again.statusCode !== '58' && !again.replayed) verdict.wrong.push(`${keyOf(one)} is not a replay`);
       // No copy may have been declined, unless another copy was left without an answer.
       if (!one.answers.includes(undefined)) verdict.wrong.push(`${keyOf(one)} was refused, and happened`);
-    } else if (again.replayed) verdict.wrong.push(`${keyOf(one)} is a replay of nothing`);
+    } else if (again.replayed && again.isFirst) verdict.wrong.push(`${keyOf(one)} is a replay of nothing`);
     const ways = new Set([...essences(one), ...(had > 0 ? [essence(one, again.data)] : [])]);
     if (ways.size > 1) verdict.changed.push(`${keyOf(one)} was answered as ${[...ways].join(' and as ')}`);
   });
@@ -117,12 +117,17 @@ export async function verify(sent: readonly Sent[], owner: Queries, baseUrl: str
   return verdict;
 }
 
-/** Sends a request until the service is there: it may still recover from what the soak has done to it. */
-async function askAgain(one: Sent, baseUrl: string): ReturnType<typeof ask> {
+/**
+ * Sends a request until the service is there: it may still recover from what the soak has done to it.
+ * @returns the answer, and whether it is that of the first try: an earlier one may have had an effect
+ */
+async function askAgain(one: Sent, baseUrl: string) {
   for (let tries = 1; ; tries++) {
-    const answer = await ask(one, baseUrl);
-    if (answer.status !== 503 || tries === TRIES) return answer;
-    await sleep(PAUSE_MS);
+    const answer = await ask(one, baseUrl).catch((error: Error) => error);
+    const isAway = answer instanceof Error || answer.status === 503;
+    if (isAway && tries < TRIES) await sleep(PAUSE_MS);
+    else if (answer instanceof Error) throw answer;
+    else return { ...answer, isFirst: tries === 1 };
   }
 }
 
