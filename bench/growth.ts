@@ -138,7 +138,7 @@ async function measureSize(stage: Stage) {
 select (select count(*) from journal)::int as "journalRows", (select count(*) from vouchers)::int as vouchers,
   (pg_database_size(current_database()) / 1024 / 1024)::int as "databaseMb",
   pg_indexes_size('vouchers')::float as "voucherIndexes",
-    pg_indexes_size('journal')::float as "journalIndexes"`);
+  (select sum(pg_indexes_size(relid)) from pg_partition_tree('journal'))::float as "journalIndexes"`);
   const { journalRows, vouchers, databaseMb, voucherIndexes, journalIndexes } = rows[0];
   const indexBytes = {
     vouchers: Math.round(voucherIndexes / vouchers),
