@@ -47,8 +47,10 @@ export class Supervised {
     while (!this.#stopped) {
       const env = { ...process.env, ...this.#env };
       const log = openSync(this.#log, 'a');
-      const command = [process.execPath, '--import', CLOCK, MAIN, ...this.#args];
-      const child = spawn('sh', ['-c', AS_SYSTEMD, 'sh', ...command], {
+      const command = [process.execPath, '--import', CLOCK, MAIN, ...this.#args] as const;
+      const [program, ...args] =
+        this.#socket === undefined ? command : ['sh', '-c', AS_SYSTEMD, 'sh', ...command];
+      const child = spawn(program as string, args, {
         env: { ...env, ...(this.#socket !== undefined && { LISTEN_FDS: '1' }) },
         stdio: ['ignore', 'ignore', log, this.#socket ?? 'ignore', 'ipc'],
       });
