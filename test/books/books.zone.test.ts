@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { setBooks } from '../../src/books/days.ts';
-import { spanOfDay, today } from '../../src/ledger/zone.ts';
+import { spanOfDay, today } from '../../src/zone.ts';
 import { fileOf } from '../support/folder.ts';
 import { asOperator } from '../support/harness.ts';
 import { codesOf } from '../support/imports.ts';
@@ -104,7 +104,8 @@ test('a day, and the day that it is now, are those of the zone of the books', as
   );
 });
 
-test('a day in the last year that would end after it is refused', async () => {
+test('a day that does not exist, or would end after the last year, is refused', async () => {
   await setZone('America/New_York');
-  await operator.fails(/must be a day/, ...typed`audit list --to 9999-12-31`);
+  for (const day of ['2099-02-30', '9999-12-31'])
+    await operator.fails(/must be a day/, ...typed`audit list --to ${day}`);
 });

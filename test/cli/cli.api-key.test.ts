@@ -68,25 +68,3 @@ test('scrip api-key revoke finds the only key of a merchant, and requires the id
   const other = await operator.json`merchant create --name Other`;
   assert.equal((await operator.run`api-key revoke --merchant ${other.id} ${other.keyId}`).out, 'revoked\n');
 });
-
-test('scrip api-key reports an error in one line', async () => {
-  const { id, keyId } = await operator.json`merchant create --name Wrong`;
-  const create = ['api-key', 'create', '--merchant', id];
-  await Promise.all([
-    operator.fails(/--scope must be one of/, ...typed`${create} --scope everything`),
-    operator.fails(/no permission update-redemption itself/, ...typed`${create} --scope update-redemption`),
-    operator.fails(/--network must be networks/, ...typed`${create} --network 10.0.0.0/40`),
-    operator.fails(/expired/, ...typed`${create} --expires 2020-01-01`),
-    operator.fails(/--overlap has the wrong form/, ...typed`api-key rotate ${keyId} --overlap ${'1 day'}`),
-  ]);
-  await Promise.all([
-    operator.fails(/the key has the wrong form/, ...typed`api-key rotate key_unknown`),
-    operator.fails(/the key has the wrong form/, ...typed`api-key revoke key_unknown`),
-    operator.fails(/--merchant has the wrong form/, ...typed`api-key revoke --merchant kiosk`),
-    operator.fails(/no key/, ...typed`api-key show key_thatThereIsNo000`),
-    operator.fails(/the key has the wrong form/, ...typed`api-key limit key_unknown --per-second 1`),
-    operator.fails(/--per-second must be at least 1/, ...typed`api-key limit ${keyId} --per-second 0`),
-    operator.fails(/--per-second/, ...typed`api-key limit ${keyId} --burst 3`),
-  ]);
-  assert.equal((await operator.json`api-key list --merchant ${id}`).length, 1);
-});

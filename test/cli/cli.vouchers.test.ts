@@ -8,8 +8,6 @@ import { sql } from '../../src/db/sql.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { folderOf } from '../support/folder.ts';
 import { type Made, makeVouchers, Operator } from '../support/operator.ts';
-import { asOwner } from '../support/owner.ts';
-import { typed } from '../support/scrip.ts';
 
 const operator = Operator.ofTests();
 
@@ -46,24 +44,6 @@ describe('scrip voucher', () => {
       ],
     );
     assert.ok(!JSON.stringify(shown).includes(code));
-  });
-
-  test('extend makes an expired voucher valid again, and refuses an earlier date', async () => {
-    const [{ serialNumber, code, pin }] = (await makeVouchers(context, 'expired', 1)) as [Made];
-    await asOwner(
-      operator.testService.url,
-      sql`update scrip.vouchers set expires_at = now() - interval '1 day' where serial_number = ${serialNumber}`,
-    );
-    await assert.rejects(redeem(context, { code, pin, amount: 1 }), { code: '54' });
-    const serial = String(serialNumber);
-    const extended = await operator.json`voucher extend ${serial} --expiry 2099-02-28`;
-    assert.deepEqual([extended.state, extended.expiresAt], ['ACTIVE', '2099-02-28T23:59:59.999Z']);
-    await redeem(context, { code, pin, amount: 1 });
-    await Promise.all([
-      operator.fails(/name a later date/, ...typed`voucher extend ${serial} --expiry 2098-01-01`),
-      operator.fails(/--expiry must be a day/, ...typed`voucher extend ${serial} --expiry 2099-02-30`),
-      operator.fails(/--expiry has the wrong form/, ...typed`voucher extend ${serial} --expiry tomorrow`),
-    ]);
   });
 
   test('bulk ends with status 1 if a voucher was not changed', async (t) => {

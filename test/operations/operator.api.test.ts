@@ -56,6 +56,8 @@ describe('the operator API', () => {
     assert.deepEqual([await named('iosk'), await named('%_')], [[], []]);
     const warned = await api.post('/floats/warn', { merchantId: String(id), below: 100_001 });
     assert.equal(warned.status, 200);
+    const inEuro = await api.post('/floats/warn', { merchantId: String(id), below: 1, currency: 'EUR' });
+    assert.deepEqual([inEuro.status, inEuro.body.code], [409, 'conflict']);
     const { items } = (await api.get('/floats/low')).body;
     const low = { merchantId: String(id), merchant: '100%_Kiosk', currency: 'USD', balance: 100_000 };
     assert.deepEqual(items, [{ ...low, usePerDay: 0, daysLeft: null, low: 100_001 }]);
