@@ -6,8 +6,7 @@ import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { started } from '../test/support/leave-nothing.ts';
 import { keepCoreBusy } from './desk.beside.ts';
 import { median, print } from './figures.ts';
-import { dropIndexes, restoreIndexes } from './fill.ts';
-import { fillVouchers } from './growth.ts';
+import { fill } from './growth.ts';
 import { type Measured, measure } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { type Given, numberOf } from './scenario.ts';
@@ -75,11 +74,11 @@ async function close(stage: Stage): Promise<{ took: string; mostMb: number }> {
 
 async function fillDay(stage: Stage, yesterday: number, { vouchers, rows }: Size): Promise<void> {
   const { owner, merchantId } = stage;
-  await dropIndexes(stage);
-  await fillVouchers(stage, 0, vouchers, 2);
-  await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
-  await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
-  await restoreIndexes(stage);
+  const more = async () => {
+    await owner.query(await readFile(new URL('./books.sql', import.meta.url), 'utf8'));
+    await owner.query('select bench.fill_day($1, $2, $3)', [new Date(yesterday), rows, merchantId]);
+  };
+  await fill(stage, 0, vouchers, 2, { more });
   await owner.query('delete from book_days; update books set sealed_until = null');
   await owner.query("insert into book_days (day, starts_at, ends_at, zone) values ($1, $2, $3, 'UTC')", [
     dayOf(yesterday),

@@ -100,30 +100,22 @@ async function measureTurn(
   }
 }
 
-/**
- * Makes the vouchers from one number to another, exclusive.
- * @param since their journal rows are spread over the time from it to now
- */
+type Filling = {
+  /** The journal rows are spread over the time from it to now. */
+  readonly since?: Date;
+  /** Fills more, while there are no indexes. */
+  readonly more?: () => Promise<void>;
+};
+
+/** Makes the vouchers from one number to another, exclusive. */
 export async function fill(
   stage: Stage,
   from: number,
   to: number,
   entries: number,
-  since = A_YEAR_AGO,
+  { since = A_YEAR_AGO, more = async () => {} }: Filling = {},
 ): Promise<void> {
   await dropIndexes(stage);
-  await fillVouchers(stage, from, to, entries, since);
-  await restoreIndexes(stage);
-}
-
-/** Makes vouchers between `dropIndexes` and `restoreIndexes`. */
-export async function fillVouchers(
-  stage: Stage,
-  from: number,
-  to: number,
-  entries: number,
-  since = A_YEAR_AGO,
-): Promise<void> {
   const count = Math.ceil((to - from) / CHUNK);
   const chunks = Array.from({ length: count }, (_, index) => from + index * CHUNK);
   await fillChunks(stage, chunks, async (client, first) => {
@@ -131,6 +123,8 @@ export async function fillVouchers(
     const all = [first, entries, stage.merchantId, ...rows, since];
     await client.query('select bench.fill($1, $2, $3, $4, $5, $6, $7, $8)', all);
   });
+  await more();
+  await restoreIndexes(stage);
 }
 
 async function measureSize(stage: Stage) {

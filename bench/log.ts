@@ -36,7 +36,7 @@ export async function run(given: Given): Promise<void> {
   const {
     rows: [now],
   } = await stage.owner.query("select date_trunc('month', now(), 'UTC') as month");
-  await fill(stage, 0, vouchers, numberOf(given, 'entries'), now.month);
+  await fill(stage, 0, vouchers, numberOf(given, 'entries'), { since: now.month });
   await stage.owner.query('create extension pg_walinspect schema pg_catalog');
   const prefix = `bench-${Date.now()}`;
   let number = 0;
