@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Details } from '../audit/chain.ts';
 import type { Operator } from '../context.ts';
@@ -16,10 +16,8 @@ import {
   Gtin,
   Line,
   MerchantId,
-  Money,
   minorOf,
   Nullable,
-  NullableText,
   requireDecimals,
   Text,
   Titled,
@@ -84,51 +82,50 @@ const TERMS = {
       'Takes the place of the days: `3y-end-of-year` ends with the third year after that of the order.',
   }),
 };
-/** The values between which vouchers are generated, in an input: in major units. */
-const VALUES = {
+/** The amounts that can change, in an input: in major units. */
+const AMOUNTS = {
   minValue: Titled('Lowest value', Amount('The least value of a voucher.')),
   maxValue: Titled('Highest value', Amount('The greatest value of a voucher.')),
+  cashOutBelow: Titled(
+    'Cash-out at tills below',
+    Nullable(Amount('In major units.'), {
+      description:
+        'Tills pay out a balance below this in cash, in major units; null: none. It applies to existing vouchers too.',
+    }),
+  ),
+  outstandingMax: Titled(
+    'Most outstanding',
+    Nullable(Amount('In major units.'), {
+      description:
+        'The most that its vouchers may hold together, in major units; null: no limit. An order or an activation ' +
+        'above it is refused (03).',
+    }),
+  ),
+};
+type Amounts = { [Field in keyof typeof AMOUNTS]: Static<(typeof AMOUNTS)[Field]> };
+type Minor<Given> = { [Field in keyof Given]: null extends Given[Field] ? bigint | null : bigint };
+
+const inMinorUnits = ({ title, type }: { title?: string; type?: string }) =>
+  Type.Unsafe<unknown>({ title, type, format: 'money' });
+/** The same amounts in an answer and in a row: in minor units. */
+const MINOR = Object.fromEntries(
+  Object.entries<TSchema>(AMOUNTS).map(([field, schema]) => [field, inMinorUnits(schema)]),
+) as { [Field in keyof Amounts]: TUnsafe<Minor<Amounts>[Field]> };
+
+/** What its cards have beside the terms. */
+const CARDS = {
+  gtin: Titled(
+    'GTIN',
+    Nullable(Gtin, {
+      description:
+        'The number of GS1 on cards that have to be activated, beside the serial number; null: none. Cards that ' +
+        'were printed with another one are no longer activated by a scan.',
+    }),
+  ),
+  design: Nullable(DesignName, { description: 'The design of its cards; null: black on white.' }),
 };
 
-const CASH_OUT_BELOW = Titled(
-  'Cash-out at tills below',
-  Nullable(Amount('In major units.'), {
-    description:
-      'Tills pay out a balance below this in cash, in major units; null: none. It applies to existing vouchers too.',
-  }),
-);
-
-const OUTSTANDING_MAX = Titled(
-  'Most outstanding',
-  Nullable(Amount('In major units.'), {
-    description:
-      'The most that its vouchers may hold together, in major units; null: no limit. An order or an activation ' +
-      'above it is refused (03).',
-  }),
-);
-
-const GTIN = Titled(
-  'GTIN',
-  Nullable(Gtin, {
-    description:
-      'The number of GS1 on cards that have to be activated, beside the serial number; null: none. Cards that ' +
-      'were printed with another one are no longer activated by a scan.',
-  }),
-);
-
-const DESIGN = Nullable(DesignName, { description: 'The design of its cards; null: black on white.' });
-
-const CHANGES = Type.Partial(
-  Type.Object({
-    name: Name,
-    ...TERMS,
-    ...VALUES,
-    cashOutBelow: CASH_OUT_BELOW,
-    outstandingMax: OUTSTANDING_MAX,
-    gtin: GTIN,
-    design: DESIGN,
-  }),
-).properties;
+const CHANGES = Type.Partial(Type.Object({ name: Name, ...TERMS, ...AMOUNTS, ...CARDS })).properties;
 
 const ProductSchema = Type.Object(
   {
@@ -139,12 +136,8 @@ const ProductSchema = Type.Object(
     scope: Scope,
     ...TERMS,
     onSale: Type.Boolean(),
-    minValue: Money(),
-    maxValue: Money(),
-    cashOutBelow: Titled('Cash-out at tills below', Nullable(Money())),
-    outstandingMax: Titled('Most outstanding', Nullable(Money())),
-    gtin: Titled('GTIN', NullableText),
-    design: NullableText,
+    ...MINOR,
+    ...CARDS,
     merchantId: Nullable(MerchantId),
   },
   { title: 'Product' },
@@ -160,7 +153,9 @@ export type Product = Static<typeof ProductRow>;
 
 const COLUMNS = columnsOf(ProductRow);
 
-type NewProduct = Omit<Product, 'id' | 'onSale'>;
+/** The fields that may be null, and are null unless they are given. */
+type Optional = { [Field in keyof Product]: null extends Product[Field] ? Field : never }[keyof Product];
+type NewProduct = Omit<Product, 'id' | 'onSale' | Optional> & Partial<Pick<Product, Optional>>;
 
 const VALIDITY_DAYS = 365;
 const QUANTITY_DEFAULT_MAX = 100_000;
@@ -181,12 +176,6 @@ export function productDefaults(currency: string, decimals: number) {
     maxValue: GREATEST_VALUE * 10n ** BigInt(decimals),
     maxQuantity: QUANTITY_DEFAULT_MAX,
     validityDays: VALIDITY_DAYS,
-    validity: null,
-    cashOutBelow: null,
-    outstandingMax: null,
-    gtin: null,
-    design: null,
-    merchantId: null,
   } as const;
 }
 
@@ -205,15 +194,12 @@ export async function ensureDefaultProduct(db: Queries, currency: string): Promi
 }
 
 /** Returns a product as the audit shows it. */
-function termsOf({ id: _id, minValue, maxValue, cashOutBelow, outstandingMax, ...terms }: Product) {
-  const sum = (minor: bigint) => toSum(terms.currency, minor);
-  return {
-    ...terms,
-    minValue: sum(minValue),
-    maxValue: sum(maxValue),
-    cashOutBelow: cashOutBelow === null ? null : sum(cashOutBelow),
-    outstandingMax: outstandingMax === null ? null : sum(outstandingMax),
-  };
+function termsOf({ id: _id, ...terms }: Product): Details {
+  const shown = Object.entries(terms).map(([field, value]) => [
+    field,
+    typeof value === 'bigint' ? toSum(terms.currency, value) : value,
+  ]);
+  return Object.fromEntries(shown) as Details;
 }
 
 /** Creates a product. @returns undefined if the code exists already */
@@ -329,29 +315,16 @@ function checkOutstanding(
     );
 }
 
-type Values = {
-  readonly minValue?: number;
-  readonly maxValue?: number;
-  readonly cashOutBelow?: number | null;
-  readonly outstandingMax?: number | null;
-};
-
-/** Returns an input with its values in minor units. @throws Problem for too many decimals */
-function inMinor<Given extends Values>(
-  { minValue, maxValue, cashOutBelow, outstandingMax, ...others }: Given,
+/** Returns an input with its amounts in minor units. @throws Problem for too many decimals */
+function inMinor<Given extends Partial<Amounts>>(
+  given: Given,
   currency: string,
-) {
-  return {
-    ...others,
-    ...(cashOutBelow !== undefined && {
-      cashOutBelow: cashOutBelow === null ? null : minorOf(cashOutBelow, currency, 'cashOutBelow'),
-    }),
-    ...(outstandingMax !== undefined && {
-      outstandingMax: outstandingMax === null ? null : minorOf(outstandingMax, currency, 'outstandingMax'),
-    }),
-    ...(minValue !== undefined && { minValue: minorOf(minValue, currency, 'minValue') }),
-    ...(maxValue !== undefined && { maxValue: minorOf(maxValue, currency, 'maxValue') }),
-  };
+): Omit<Given, keyof Amounts> & Partial<Minor<Amounts>> {
+  const fields = Object.entries(given).map(([field, value]) => [
+    field,
+    field in AMOUNTS && typeof value === 'number' ? minorOf(value, currency, field) : value,
+  ]);
+  return Object.fromEntries(fields);
 }
 
 const create = changing({
