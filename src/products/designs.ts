@@ -2,11 +2,12 @@ import type * as print from '@scrip/print';
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
-import { insertInto, sql } from '../db/sql.ts';
+import { assign, insertInto, sql } from '../db/sql.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import { columnsOf, storedAs } from '../row.ts';
 import { Line, Nullable, Positional, Titled, Word } from '../schema.ts';
 
 /** Designs: how the printed cards of products look (docs/how-to/print.md, "A design of your own"). */
@@ -53,20 +54,16 @@ const DEFAULTS = {
   color: '#000000',
 } as const;
 
-const DesignSchema = Type.Object({
-  name: DesignName,
-  ...TEXTS,
-  ...LOOK,
-  hasLogo: Type.Boolean(),
-});
+const Look = Type.Object({ ...TEXTS, ...LOOK });
+const DesignSchema = Type.Object({ name: DesignName, ...Look.properties, hasLogo: Type.Boolean() });
 type Design = Static<typeof DesignSchema>;
 
-const SHOWN = sql`name, title, subtitle, language, background, color, logo is not null as "hasLogo"`;
+const SHOWN = sql`name, ${columnsOf(Look)}, logo is not null as "hasLogo"`;
 
 /** Returns the design of cards, as they are drawn. */
 export async function findDesign(db: Queries, name: string): Promise<print.Design | undefined> {
   const [design] = await db.query<print.Design>(sql`
-select title, subtitle, language, background, color, logo from card_designs where name = ${name}`);
+select ${columnsOf(Look)}, logo from card_designs where name = ${name}`);
   return design;
 }
 
@@ -129,7 +126,7 @@ const set = changing({
   path: '/designs',
   input: {
     name: Positional(DesignName),
-    ...Type.Partial(Type.Object({ ...TEXTS, ...LOOK })).properties,
+    ...Type.Partial(Look).properties,
     logo: Type.Optional(
       Nullable(
         Type.String({
@@ -158,16 +155,10 @@ const set = changing({
       );
       const look = { ...(before ?? DEFAULTS), ...given };
       checkContrast(look);
-      const { title, subtitle, language, background, color } = look;
-      await tx.query(sql`
-${insertInto('card_designs', { name, title, subtitle, language, background, color })}
-on conflict (name) do update set title = excluded.title, subtitle = excluded.subtitle,
-  language = excluded.language, background = excluded.background, color = excluded.color`);
-      if (picture !== undefined)
-        await tx.query(sql`update card_designs set logo = ${picture} where name = ${name}`);
-      const [after] = (await tx.query<Design>(
-        sql`select ${SHOWN} from card_designs where name = ${name}`,
-      )) as [Design];
+      const row = { ...storedAs(Look, look), ...(picture !== undefined && { logo: picture }) };
+      const [after] = (await tx.query<Design>(sql`
+${insertInto('card_designs', { name, ...row })}
+on conflict (name) do update set ${assign(row)} returning ${SHOWN}`)) as [Design];
       await audit(tx, caller, {
         action: 'design.set',
         subject: `design ${name}`,

@@ -11,6 +11,7 @@ import { alone, changing } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
+import { storedAs } from '../row.ts';
 import { checkDay, Day, MerchantId } from '../schema.ts';
 import { addDays } from '../time.ts';
 import {
@@ -145,23 +146,21 @@ type Computed = Interval & Awaited<ReturnType<typeof computeInterval>>;
 
 /** Makes a draft, or makes an existing draft again. */
 async function storeDraft(tx: Queries, { service, actor }: Operator, s: Computed): Promise<Settlement> {
+  const { decimals, closingHash, ...own } = s;
+  const made = { merchantId: String(s.merchantId), madeBy: actor.name, madeAt: service.clock() };
   const row = {
-    ...{ merchant_id: s.merchantId, currency: s.currency, decimals: s.decimals, zone: s.zone },
-    ...{ first_day: s.firstDay, last_day: s.lastDay, starts_at: s.startsAt, ends_at: s.endsAt },
-    ...{ carried_minor: s.carried, closing_minor: s.closing, outstanding_minor: s.outstanding },
-    ...{ payable_minor: s.payable, due_on: s.dueOn, closing_hash: s.closingHash },
-    root: await rootOfSettled(tx, s),
-    ...{ made_by: actor.name, made_at: service.clock() },
+    ...storedAs(SettlementSchema, { ...own, ...made }),
+    ...{ decimals, closing_hash: closingHash, root: await rootOfSettled(tx, s) },
   };
-  const [made] = await tx.query<{ id: number }>(sql`
+  const [stored] = await tx.query<{ id: number }>(sql`
 ${insertInto('settlements as s', row)}
 on conflict (merchant_id, currency, first_day) do update set ${assign(row)}
 where s.state = 'DRAFT'
 returning s.id`);
-  if (!made) throw new Error('a draft that stands before the approved settlements');
-  await tx.query(sql`delete from settlement_lines where settlement_id = ${made.id}`);
-  await tx.query(insertLines(made.id, s));
-  return getSettlement(tx, made.id);
+  if (!stored) throw new Error('a draft that stands before the approved settlements');
+  await tx.query(sql`delete from settlement_lines where settlement_id = ${stored.id}`);
+  await tx.query(insertLines(stored.id, s));
+  return getSettlement(tx, stored.id);
 }
 
 /**
