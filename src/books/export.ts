@@ -22,7 +22,7 @@ import { beginCamt, beginStatement, endCamt, endStatement, entry } from './forma
 import { findUnmapped, type GlLine, glLines, glSums, readGlMapping } from './gl.ts';
 import { PlainText, type PlainTextFormat } from './plain-text.ts';
 import { writeProof } from './proof.ts';
-import { type Names, readNames } from './reports/report.ts';
+import { readNames } from './reports/report.ts';
 import { European, merchantIdOf } from './reports/reports.ts';
 
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'proof'] as const;
@@ -146,53 +146,49 @@ const glCells = (line: GlLine): Cell[] =>
     return typeof cell === 'bigint' ? { amount: textIn(line.currency, cell) } : cell;
   });
 
-const CSV_HEADER = [
-  'day',
-  'transactionId',
-  'occurredAt',
-  'kind',
-  'debit',
-  'debitMerchantId',
-  'credit',
-  'creditMerchantId',
-  'productCode',
-  'amount',
-  'currency',
-  'serialNumber',
-  'reference',
-  'originalId',
-];
+type Exported = Movement & { readonly day: string; readonly productCode: string | null };
 
-/** Writes every row of the journal as CSV. The journal holds neither codes nor PINs. */
-async function* writeCsv(db: Database, days: readonly ClosedDay[], style: CsvStyle): AsyncGenerator<string> {
-  const names = await namesAt(db, days);
-  yield csvText([CSV_HEADER], style);
+const ownerOf = ({ merchantId }: Account) => (merchantId > 0 ? String(merchantId) : null);
+
+/** The columns of a row of the journal, which holds neither codes nor PINs. */
+const COLUMNS = Object.entries<(row: Exported) => Cell>({
+  day: ({ day }) => day,
+  transactionId: ({ id }) => id,
+  occurredAt: ({ occurredAt }) => occurredAt?.toISOString() ?? null,
+  kind: ({ kind }) => kind,
+  debit: ({ debit }) => debit.kind,
+  debitMerchantId: ({ debit }) => ownerOf(debit),
+  credit: ({ credit }) => credit.kind,
+  creditMerchantId: ({ credit }) => ownerOf(credit),
+  productCode: ({ productCode }) => productCode,
+  amount: ({ currency, amountMinor }) => ({ amount: textIn(currency, amountMinor) }),
+  currency: ({ currency }) => currency,
+  serialNumber: ({ serialNumber }) => (serialNumber === null ? null : String(serialNumber)),
+  reference: ({ reference }) => reference,
+  originalId: ({ originalId }) => originalId,
+});
+
+/** Yields every row of the journal. */
+async function* exportedOf(db: Database, days: readonly ClosedDay[]): AsyncGenerator<Exported> {
+  const { products } = await namesAt(db, days);
   for (const day of days)
-    for await (const movement of rowsOf(db, day)) yield csvText([csvCells(day.day, movement, names)], style);
+    for await (const movement of rowsOf(db, day)) {
+      const product = products.get(movement.debit.productId || movement.credit.productId);
+      yield { ...movement, day: day.day, productCode: product?.code ?? null };
+    }
+}
+
+/** Writes every row of the journal as CSV. */
+async function* writeCsv(db: Database, days: readonly ClosedDay[], style: CsvStyle): AsyncGenerator<string> {
+  yield csvText([COLUMNS.map(([name]) => name)], style);
+  for await (const row of exportedOf(db, days)) yield csvText([COLUMNS.map(([, of]) => of(row))], style);
 }
 
 /** Writes every row of the journal as one JSON object per line. */
 async function* writeNdjson(db: Database, days: readonly ClosedDay[]): AsyncGenerator<string> {
-  const names = await namesAt(db, days);
   const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
-  for (const day of days)
-    for await (const movement of rowsOf(db, day)) {
-      const cells = csvCells(day.day, movement, names);
-      const fields = CSV_HEADER.map((name, at) => [name, plain(cells[at] ?? null)]);
-      yield `${JSON.stringify(Object.fromEntries(fields))}\n`;
-    }
-}
-
-function csvCells(day: string, movement: Movement, { products }: Names): Cell[] {
-  const { id, occurredAt, kind, debit, credit, amountMinor, currency, serialNumber, reference, originalId } =
-    movement;
-  const owner = ({ merchantId }: Account) => (merchantId > 0 ? String(merchantId) : null);
-  const product = products.get(debit.productId || credit.productId)?.code ?? null;
-  const at = occurredAt?.toISOString() ?? null;
-  const sides = [debit.kind, owner(debit), credit.kind, owner(credit)];
-  const serial = serialNumber === null ? null : String(serialNumber);
-  const amount = { amount: textIn(currency, amountMinor) };
-  return [day, id, at, kind, ...sides, product, amount, currency, serial, reference, originalId];
+  for await (const row of exportedOf(db, days))
+    yield `${JSON.stringify(Object.fromEntries(COLUMNS.map(([name, of]) => [name, plain(of(row))])))}\n`;
 }
 
 const isStated = ({ kind }: Account) => kind === 'FLOAT' || kind === 'SETTLEMENT';

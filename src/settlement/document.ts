@@ -17,39 +17,24 @@ import { type FeeRate, type Line, STEPS, stepOf, stepsOf } from './show.ts';
 
 export type Approved = Settlement & { readonly number: string; readonly approvedAt: Date };
 
-const HEADER = [
-  'settlement.v1',
-  'merchantId',
-  'firstDay',
-  'lastDay',
-  'zone',
-  'currency',
-  'product',
-  'kind',
-  'rows',
-  'amount',
-  'dueOn',
-  'closingHash',
-];
-
 /**
  * Returns the statement as CSV: the amount carried over, a row for each product and kind of movement, and the
  * amount to pay.
  */
 export function writeStatement(settlement: Approved, lines: readonly Line[]): string {
   const { number, merchantId, firstDay, lastDay, zone, currency, dueOn, closingHash } = settlement;
-  const row = (product: string | null, kind: string, rows: number | null, amount: bigint): Cell[] => {
-    const head = [number, merchantId, firstDay, lastDay, zone, currency];
-    return [...head, product, kind, rows, { amount: textIn(currency, amount) }, dueOn, closingHash];
-  };
+  const row = (product: string | null, kind: string, rows: number | null, amount: bigint) => ({
+    ...{ 'settlement.v1': number, merchantId, firstDay, lastDay, zone, currency },
+    ...{ product, kind, rows, amount: { amount: textIn(currency, amount) }, dueOn, closingHash },
+  });
   const rows = [
     row(null, 'CARRIED', null, settlement.carried),
     ...lines.map((line) => row(line.product, line.kind, line.rows, line.amount)),
     row(null, 'CLOSING', null, settlement.closing),
     row(null, 'OUTSTANDING', null, settlement.outstanding),
     row(null, 'PAYABLE', null, settlement.payable),
-  ];
-  return csvText([HEADER, ...rows]);
+  ] as const;
+  return csvText([Object.keys(rows[0]), ...rows.map((each): Cell[] => Object.values(each))]);
 }
 
 /** The columns of a statement, each with its step. Other movements are shown under their kind. */
