@@ -56,32 +56,6 @@ async function call(
 }
 
 describe('the guess limit of a key', () => {
-  test('answers 51 guesses, and refuses later calls with 97', async () => {
-    const key = await newKey();
-    const { process } = startProcess();
-    for (let guess = 1; guess <= 51; guess++) assert.equal(await call(process, key, true), 'answered');
-    const refused = (await call(process, key, true)) as Refusal;
-    assert.equal(refused.code, '97');
-    assert.equal(refused.retryAfterSeconds, 12 * 3600);
-  });
-
-  test('does not refuse calls without a PIN', async () => {
-    const key = await newKey();
-    const { process } = startProcess();
-    for (let guess = 1; guess <= 51; guess++) await call(process, key, true);
-    admit(await authenticate(process, key.header), false);
-  });
-
-  test('applies in other processes within a second', async () => {
-    const key = await newKey();
-    const one = startProcess();
-    const other = startProcess();
-    assert.equal(await call(other.process, key, false), 'answered');
-    for (let guess = 1; guess <= 51; guess++) await call(one.process, key, true);
-    other.state.nowMs += 900;
-    assert.equal(((await call(other.process, key, false)) as Refusal).code, '97');
-  });
-
   test('counts the concurrent guesses of all processes together', async () => {
     const key = await newKey();
     const processes = [startProcess().process, startProcess().process];

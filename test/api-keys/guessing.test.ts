@@ -32,14 +32,5 @@ for (const dialect of DIALECTS) {
       clock.advance(12 * 3_600 * SECOND_MS);
       await till.done(dialect.redeem(voucher, 1, 'x'));
     });
-
-    test('does not stop the keys of other merchants', async (t) => {
-      const till = await Till.open(t);
-      till.testService.clock.set(NOON);
-      const other = await Till.another(till.testService);
-      const voucher = await till.voucher();
-      for (let guess = 1; guess <= 51; guess++) await till.refused(dialect, '14', dialect.balance(UNKNOWN));
-      await other.done(dialect.balance(voucher));
-    });
   });
 }

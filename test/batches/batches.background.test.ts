@@ -52,6 +52,7 @@ for (const dialect of DIALECTS) {
           assert.deepEqual([data.status, data.transactionId], ['COMPLETED', transactionId]);
           const vouchers = data.vouchers as Voucher[];
           assert.equal(vouchers.length, quantity);
+          for (const { code, pin } of vouchers) assert.match(code + pin, /^[1-9]\d{15}$/);
           assert.equal(new Set(vouchers.map(({ code }) => code)).size, quantity);
           assert.equal(new Set(vouchers.map(({ serialNumber }) => serialNumber)).size, quantity);
           await till.done(dialect.redeem(vouchers[quantity - 1] as Voucher, 0.01, `sale of ${reference}`));

@@ -4,7 +4,6 @@ import type { Account, Balance, ClosedDay, Movement } from '../../src/books/expo
 import { beginCamt, beginStatement, endCamt, endStatement, entry } from '../../src/books/formats.ts';
 import { PlainText, type PlainTextFormat } from '../../src/books/plain-text.ts';
 import type { Names } from '../../src/books/reports/report.ts';
-import { csvText } from '../../src/csv.ts';
 import { beanCheck, hledgerCheck, schemaCheck } from '../support/verifiers.ts';
 
 /**
@@ -142,10 +141,4 @@ test('a movement is a debit in the statement of the account it is taken from', (
       ['25.00', 'DBIT'],
     ],
   );
-});
-
-test('CSV escapes formulas, but not negative amounts', () => {
-  const rows = [['=1+1', '+x', '-x', '@x', '\tx', 'plain', { amount: '-5.00' }, 3, null]];
-  assert.equal(csvText(rows, 'standard'), "'=1+1,'+x,'-x,'@x,'\tx,plain,-5.00,3,\r\n");
-  assert.equal(csvText([['a;b', { amount: '-1234.50' }]], 'european'), '"a;b";-1234,50\r\n');
 });

@@ -100,6 +100,8 @@ for (const dialect of [A, B]) {
         '-0.0',
         '-1',
         '0.001',
+        '10.005',
+        '1e15',
       ]) {
         const body = `${voucher},"reference":"${fresh()}","amount":${amount}}`;
         const { status, body: answer } = await call('POST', `${prefix}/redeem`, body);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { UpdateData } from '../../src/http/variant-a.ts';
 import { A, B, fresh, httpClient, masked, type Voucher } from '../support/http.client.ts';
 
 const { inject, call, newVoucher } = httpClient();
@@ -145,50 +144,6 @@ describe('variant A, where it differs,', () => {
     }
   });
 
-  test('updates a redemption once, and shows its transactions as fields and as a list', async () => {
-    const voucher = await newVoucher();
-    const reference = fresh();
-    await call('POST', '/merchant-client/v2/redeem', { ...A.voucher(voucher), amount: 10, reference });
-    const { status, body } = await call('POST', '/merchant-client/v2/redemptions/update', {
-      reference,
-      amountUsed: 7.5,
-    });
-    assert.equal(status, 200);
-    const { data } = body;
-    assert.deepEqual(Object.keys(data), Object.keys(UpdateData.properties));
-    assert.deepEqual(data.transactions, [
-      data.originalTransaction,
-      data.cancellationTransaction,
-      data.newTransaction,
-    ]);
-    assert.deepEqual(data.summary, { originalAmount: 10, newAmount: 7.5, reference });
-    for (const each of data.transactions) {
-      assert.deepEqual(Object.keys(each), A.transaction);
-      assert.equal(each.voucherCode, masked(voucher.code));
-      assert.ok(each.note);
-    }
-    assert.deepEqual(
-      data.transactions.map((each: Record<string, unknown>) => [
-        each['reference'],
-        each['amount'],
-        each['refundStatus'],
-      ]),
-      [
-        [reference, 10, 'CANCELLED'],
-        [`CANCEL-${reference}`, -10, null],
-        [`NEW-${reference}`, 7.5, 'NEW'],
-      ],
-    );
-    const details = await call('GET', `/merchant-client/v2/redemptions/update/${reference}`);
-    assert.deepEqual(details.body, body);
-    const again = await call('POST', '/merchant-client/v2/redemptions/update', {
-      reference,
-      amountUsed: 7.5,
-    });
-    assert.equal(again.status, 400);
-    assert.deepEqual(again.body, { statusCode: '58', message: 'Redemption already updated', data });
-  });
-
   test('reverses a redemption in full when the update has no amount, with each media type', async () => {
     for (const type of [
       'application/json',
@@ -254,23 +209,5 @@ describe('variant A, where it differs,', () => {
     // With an amount the request is clear, and unknown fields are ignored as everywhere.
     const done = await update({ amountUsed: 7.5, amount: 3 });
     assert.deepEqual([done.status, done.body.data.summary.newAmount], [200, 7.5]);
-  });
-
-  test('says why a redemption cannot be updated', async () => {
-    const update = (body: unknown) => call('POST', '/merchant-client/v2/redemptions/update', body);
-    assert.deepEqual((await update({ reference: fresh(), amountUsed: 1 })).body, {
-      statusCode: '60',
-      message: 'Redemption not found',
-      data: null,
-    });
-    assert.deepEqual((await call('GET', `/merchant-client/v2/redemptions/update/${fresh()}`)).body, {
-      statusCode: '60',
-      message: 'Redemption update not found',
-      data: null,
-    });
-    const { status, body } = await update({ reference: fresh(), amountUsed: null });
-    assert.equal(status, 400);
-    assert.deepEqual(body.errors, [{ field: 'amountUsed', rule: 'type', message: 'must be a number' }]);
-    assert.equal((await update({ reference: fresh(), amountUsed: -1 })).body.statusCode, '13');
   });
 });

@@ -51,7 +51,10 @@ for (const dialect of DIALECTS) {
       const till = await openTill();
       const voucher = await till.voucher(25);
       for (const reference of [
-        'a/b?c#d%2F',
+        'a/b c?d#e%2F&f=g;h',
+        '+',
+        'é'.normalize('NFD'),
+        '😀'.repeat(90),
         'schön 你好 🎁',
         "'; drop table x; --",
         'x'.repeat(100),

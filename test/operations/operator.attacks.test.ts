@@ -59,15 +59,6 @@ describe('a token that does something often', () => {
     assert.equal(done.filter(({ status }) => status === 'fulfilled').length, 5);
   });
 
-  test('looks up thirty codes a minute', async () => {
-    const lookUp = () => api.post('/vouchers/find', { code: '123456781234', reason: 'x' });
-    for (let count = 0; count < 30; count++) assert.equal((await lookUp()).status, 200);
-    const refused = await lookUp();
-    assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '60']);
-    api.testService.clock.advance(60_001);
-    assert.equal((await lookUp()).status, 200);
-  });
-
   test('sends ten tests of webhooks a minute', async () => {
     const wanted = { merchantId, url: 'https://192.0.2.1/hook', events: null, full: false };
     const { id } = await addEndpoint(asOperator(api.testService.service), wanted, true);

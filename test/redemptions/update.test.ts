@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { Transaction, UpdateData } from '../../src/http/variant-a.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { movementsOf, showVoucher } from '../../src/vouchers/show.ts';
 import { A, type ApiRequest, B, DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
@@ -24,6 +25,9 @@ for (const dialect of DIALECTS) {
         ['REDEMPTION', 24.5, 'NEW-sale', 'NEW'],
       ]);
       for (const [note] of pick(data.transactions, 'note')) assert.equal(typeof note, 'string');
+      assert.deepEqual(Object.keys(data), Object.keys(UpdateData.properties));
+      for (const each of data.transactions)
+        assert.deepEqual(Object.keys(each), Object.keys(Transaction.properties));
       const { originalTransaction, cancellationTransaction, newTransaction, transactions, summary } = data;
       assert.deepEqual(transactions, [originalTransaction, cancellationTransaction, newTransaction]);
       assert.deepEqual(summary, { originalAmount: 10, newAmount: 24.5, reference: 'sale' });

@@ -120,23 +120,6 @@ describe('a replacement', () => {
     await assert.rejects(activate(context, { voucher: { code: old.code, pin: old.pin } }), { code: '44' });
   });
 
-  test('books the balance once, from the old voucher to the new one', async () => {
-    const old = await makeOne();
-    const serialNumber = await replaceVoucher(asOperator(service), old.serialNumber);
-    const entries = await service.db.query(
-      sql`select debit_account, credit_account, amount_minor from journal where kind = 'REPLACEMENT'
-        and (debit_account = ${old.serialNumber} or credit_account = ${old.serialNumber})`,
-    );
-    assert.deepEqual(entries, [
-      { debit_account: old.serialNumber, credit_account: serialNumber, amount_minor: 3000n },
-    ]);
-    const closed = await showVoucher(service, old.serialNumber);
-    assert.deepEqual(
-      [closed.state, closed.balance, closed.replacedBy],
-      ['REPLACED', 0n, String(serialNumber)],
-    );
-  });
-
   test('is made once for eight concurrent calls', async () => {
     const { serialNumber } = await makeOne();
     const results = await Promise.allSettled(
