@@ -5,11 +5,12 @@
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import openapiTS, { astToString } from 'openapi-typescript';
-import { describeApi } from '../src/http/operator/openapi.ts';
+import { describeApi, describePeople } from '../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
+import { PEOPLE } from '../src/http/operator/sessions.ts';
+import { labelOf } from '../src/label.ts';
 import { REFUSALS } from '../src/refusal.ts';
 import { readDocument } from './src/described.ts';
-import { labelOf } from './src/i18n/label.ts';
 
 const OUT = new URL('generated/', import.meta.url);
 
@@ -88,12 +89,16 @@ async function write(name: string, text: string): Promise<void> {
   if ((await readFile(file, 'utf8').catch(() => undefined)) !== text) await writeFile(file, text);
 }
 
+async function writeTypes(name: string, document: object): Promise<void> {
+  await write(`${name}.d.ts`, astToString(await openapiTS(JSON.stringify(document), { immutable: true })));
+}
+
 await mkdir(OUT, { recursive: true });
+await writeTypes('people', describePeople(PEOPLE));
 for (const api of OPERATOR_APIS) {
   const document = describeApi(api);
   collect(document);
-  const types = await openapiTS(JSON.stringify(document), { immutable: true });
-  await write(`${api.name}.d.ts`, astToString(types));
+  await writeTypes(api.name, document);
   const { operations, shapes } = readDocument(document as never, api.name);
   await write(`${api.name}.json`, JSON.stringify({ operations: [...operations], shapes: [...shapes] }));
 }

@@ -306,7 +306,8 @@ export function rendered<Value>(schema: TSchema, value: Value): Value {
 
 function render(shape: Shape | undefined, value: unknown, currency: string | undefined): unknown {
   if (typeof value === 'bigint' && shape?.format === 'money') return toMajor(value, currency);
-  if (typeof value === 'number' && [shape?.type].flat().includes('string')) return String(value);
+  const isNumber = typeof value === 'number' || typeof value === 'bigint';
+  if (isNumber && [shape?.type].flat().includes('string')) return String(value);
   if (Array.isArray(value))
     return shape?.items ? value.map((each) => render(shape.items, each, currency)) : value;
   const { properties } = shape ?? {};

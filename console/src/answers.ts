@@ -1,4 +1,5 @@
 import type { operations as OfOperator } from '../generated/operator.d.ts';
+import type { operations as OfPeople } from '../generated/people.d.ts';
 import type { operations as OfPortal } from '../generated/portal.d.ts';
 
 type Made<Body> = { readonly content: { readonly 'application/json': Body } };
@@ -12,3 +13,5 @@ export type Answer<Name extends keyof OfOperator> = AnswerOf<OfOperator[Name]>;
 export type Listed<Name extends keyof OfOperator> = ItemOf<Answer<Name>>;
 /** The answer of an operation of the portal. */
 export type PortalAnswer<Name extends keyof OfPortal> = AnswerOf<OfPortal[Name]>;
+/** The answer of a route by which people sign in, or change their own accounts. */
+export type PeopleAnswer<Called extends keyof OfPeople> = AnswerOf<OfPeople[Called]>;

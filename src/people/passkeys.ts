@@ -5,9 +5,11 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
+import Type, { type Static } from 'typebox';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
+import { NullableTime, Text, Time } from '../schema.ts';
 import { recordingRefusal, trialOf } from './attempts.ts';
 import { begin, derived, readBegun, useOnce } from './begun.ts';
 import {
@@ -217,13 +219,14 @@ export async function stepUpByPasskey(
   });
 }
 
-type Passkey = {
-  readonly id: string;
-  readonly name: string;
-  readonly createdAt: Date;
-  readonly lastUsedAt: Date | null;
-  readonly transports: AuthenticatorTransportFuture[];
-};
+export const PasskeySchema = Type.Object({
+  id: Text,
+  name: Text,
+  createdAt: Time,
+  lastUsedAt: NullableTime,
+  transports: Type.Unsafe<AuthenticatorTransportFuture[]>({ type: 'array', items: Text }),
+});
+type Passkey = Static<typeof PasskeySchema>;
 
 /** Lists the passkeys of a user, oldest first. */
 export async function listPasskeys({ db }: Service, userId: number): Promise<Passkey[]> {

@@ -1,8 +1,10 @@
+import Type, { type Static } from 'typebox';
 import { audit, type Change } from '../audit/audit.ts';
 import type { Actor, Service } from '../context.ts';
 import { hashOfBearer, newBearer } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { NullableText, NullableTime, Numbered, Text, Time, Word } from '../schema.ts';
 import { MINUTE_MS } from '../time.ts';
 import type { Device } from './devices.ts';
 
@@ -37,30 +39,26 @@ export type Origin = {
   readonly devices: readonly Device[];
 };
 
-export type Session = {
-  readonly id: bigint;
-  readonly door: Door;
-  readonly user: {
-    readonly id: number;
-    readonly email: string;
-    readonly name: string;
-    /** The roles as they are now. */
-    readonly roles: readonly string[];
-    readonly merchantId: number | null;
-    readonly factors: readonly ('totp' | 'passkey')[];
-    /** Whether the user signs in by an identity provider. */
-    readonly singleSignOn: boolean;
-  };
-  readonly createdAt: Date;
-  /** The time at which the session ends at the latest. It ends earlier without requests. */
-  readonly expiresAt: Date;
-  readonly idleMs: number;
-  /**
-   * The time up to which operations that need a second factor are permitted; null if none was given, or if it
-   * was given too long ago.
-   */
-  readonly steppedUpUntil: Date | null;
-};
+export const SessionSchema = Type.Object({
+  id: Type.Unsafe<bigint>(Text),
+  user: Type.Object({
+    id: Numbered(Text),
+    email: Text,
+    name: Text,
+    roles: Type.Array(Text, { description: 'As they are now.' }),
+    merchantId: Type.Unsafe<number | null>(NullableText),
+    factors: Type.Array(Word(['totp', 'passkey'])),
+    singleSignOn: Type.Boolean({ description: 'Whether the user signs in by an identity provider.' }),
+  }),
+  createdAt: Time,
+  expiresAt: { ...Time, description: 'When it ends at the latest. It ends earlier without requests.' },
+  steppedUpUntil: {
+    ...NullableTime,
+    description:
+      'Up to when operations that need a second factor are permitted; null if none was given, or too long ago.',
+  },
+});
+export type Session = Static<typeof SessionSchema> & { readonly door: Door; readonly idleMs: number };
 
 /** A person at a door, who may sign in. */
 export type Visitor = { readonly service: Service; readonly door: Door; readonly origin: Origin };
@@ -213,14 +211,18 @@ returning id`);
 /** The hash of no token. */
 const NO_HASH = Buffer.alloc(0);
 
-type ListedSession = Pick<SessionRow, 'id' | 'createdAt' | 'lastSeenAt' | 'expiresAt'> &
-  Pick<Origin, 'address' | 'agent'>;
+export const ListedSession = Type.Object({
+  ...Type.Pick(SessionSchema, ['id', 'createdAt', 'expiresAt']).properties,
+  lastSeenAt: Time,
+  address: Text,
+  agent: Text,
+});
 
 /** Lists the sessions of a user, newest first. */
 export async function listSessions({ service, session, door }: SignedIn) {
   const now = service.clock();
   const idleSince = new Date(now.getTime() - IDLE_MS[door]);
-  return service.db.query<ListedSession>(sql`
+  return service.db.query<Static<typeof ListedSession>>(sql`
 select id, created_at as "createdAt", last_seen_at as "lastSeenAt", expires_at as "expiresAt",
   network as address, agent
 from sessions

@@ -2,11 +2,12 @@ import { Button, Group, Stack, Text, TextInput } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ApiProblem, get, type Page, send } from '../api.ts';
+import type { PeopleAnswer } from '../answers.ts';
+import { ApiProblem, get, send } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
 import { useItems } from '../ui/items.ts';
-import { type Item, Rows } from '../ui/list.tsx';
+import { Rows } from '../ui/list.tsx';
 import { Busy, Head, Panel, Problem, submits } from '../ui/parts.tsx';
 import { addPasskey, canUsePasskeys } from '../ui/passkey.ts';
 import { PasswordField } from '../ui/password.tsx';
@@ -45,7 +46,10 @@ function Sessions() {
     problems,
   } = useLanguage();
   const client = useQueryClient();
-  const { data, error } = useQuery({ queryKey: ['sessions'], queryFn: () => get<Page<Item>>('/sessions') });
+  const { data, error } = useQuery({
+    queryKey: ['sessions'],
+    queryFn: () => get<PeopleAnswer<'GET /sessions'>>('/sessions'),
+  });
   const end = async (change: Promise<unknown>) => {
     try {
       await change;
@@ -172,7 +176,11 @@ function RecoveryCodes() {
   const [codes, setCodes] = useState<readonly string[]>();
   const { attempt, outcome } = useAttempt();
   const renew = async () => {
-    const answer = await send<{ recoveryCodes: string[] }>('POST', '/account/recovery-codes', { body: {} });
+    const answer = await send<PeopleAnswer<'POST /account/recovery-codes'>>(
+      'POST',
+      '/account/recovery-codes',
+      { body: {} },
+    );
     setCodes(answer.recoveryCodes);
   };
   return (
@@ -194,7 +202,7 @@ function RecoveryCodes() {
 }
 
 const PASSKEYS = '/account/passkeys';
-type Passkey = { readonly id: string; readonly name: string };
+type Passkey = PeopleAnswer<'GET /account/passkeys'>['items'][number];
 
 function Passkeys() {
   const texts = useTexts().account;

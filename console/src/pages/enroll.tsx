@@ -3,18 +3,13 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { QRCodeSVG } from 'qrcode.react';
 import { useEffect, useState } from 'react';
+import type { PeopleAnswer } from '../answers.ts';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Busy, intoView, Problem, submits } from '../ui/parts.tsx';
 import { PasswordField } from '../ui/password.tsx';
 import { RecoveryCodes } from '../ui/secrets.tsx';
 import { useValues } from '../ui/values.ts';
-
-type Opened = {
-  readonly email: string;
-  readonly name: string | null;
-  readonly totp: { readonly secret: string; readonly uri: string };
-};
 
 /** A password and an authenticator for a new user. The link's token comes after the `#`, so no log has it. */
 export function Screen() {
@@ -25,14 +20,16 @@ export function Screen() {
   const [token] = useState(() => location.hash.slice(1));
   const { values, setValues, inputOf } = useValues({ name: '', password: '', totp: '' });
   const opening = useMutation({
-    mutationFn: () => send<Opened>('POST', '/enrollment', { body: { token } }),
-    onSuccess: ({ name }) => setValues((before) => ({ ...before, name: name ?? '' })),
+    mutationFn: () => send<PeopleAnswer<'POST /enrollment'>>('POST', '/enrollment', { body: { token } }),
+    onSuccess: ({ name }) => setValues((before) => ({ ...before, name })),
   });
   const { mutate: open, data: opened } = opening;
   useEffect(() => open(), [open]);
   const { mutate, data, error, isPending } = useMutation({
     mutationFn: () =>
-      send<{ recoveryCodes: string[] }>('POST', '/enrollment/complete', { body: { token, ...values } }),
+      send<PeopleAnswer<'POST /enrollment/complete'>>('POST', '/enrollment/complete', {
+        body: { token, ...values },
+      }),
     onSuccess: () => client.resetQueries(),
   });
   return (

@@ -1,30 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, type ReactNode, use, useEffect, useRef } from 'react';
+import type { PeopleAnswer } from '../answers.ts';
 import { type ApiProblem, type Door, get, isThere } from '../api.ts';
 import type { Operation, Shape } from '../described.ts';
 import { useDescribed } from '../operations.ts';
 
-export type Session = {
-  readonly id: string;
-  readonly user: {
-    readonly id: string;
-    readonly email: string;
-    readonly name: string;
-    readonly roles: readonly string[];
-    readonly merchantId: string | null;
-    readonly merchantName: string | null;
-    readonly factors?: readonly string[];
-    /** Whether this person signs in by an identity provider. */
-    readonly singleSignOn: boolean;
-  };
-  readonly expiresAt: string;
-  /** Null if the second factor has to be given again. */
-  readonly steppedUpUntil: string | null;
-  /** Whether this person does alone what needs two people, since nobody else could ever approve. */
-  readonly alone: boolean;
-  /** The time zone of the books, in which days begin and end. */
-  readonly zone: string;
-};
+export type Session = PeopleAnswer<'GET /session'>;
 
 type App = {
   readonly door: Door;

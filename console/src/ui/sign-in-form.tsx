@@ -1,6 +1,7 @@
 import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
+import type { PeopleAnswer } from '../answers.ts';
 import { send } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Problem, submits } from './parts.tsx';
@@ -13,12 +14,7 @@ const MerchantSelect = lazy(async () => ({
   default: (await import('./merchant-select.tsx')).MerchantSelect,
 }));
 
-type Merchant = { readonly id: string; readonly name: string };
-type Answer = {
-  readonly next?: 'second-factor' | 'merchant';
-  readonly factors?: readonly string[];
-  readonly merchants?: readonly Merchant[];
-};
+type Answer = PeopleAnswer<'POST /session'>;
 type Step = 'password' | 'totp' | 'recovery';
 
 /**
@@ -44,7 +40,7 @@ export function SignInForm({
   const [step, setStep] = useState<Step>(startsAt);
   const { values, inputOf } = useValues({ email, password: '', totp: '', recoveryCode: '' });
   // The merchants with an account of this address and password, if there are several.
-  const [merchants, setMerchants] = useState<readonly Merchant[]>([]);
+  const [merchants, setMerchants] = useState<NonNullable<Answer['merchants']>>([]);
   const [merchantId, setMerchantId] = useState('');
 
   const done = () => client.invalidateQueries().then(onDone);

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import type { PeopleAnswer } from '../answers.ts';
 import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Session, useApp } from './app.tsx';
@@ -16,7 +17,7 @@ export function useSingleSignOn(): boolean {
   const { door } = useApp();
   const { data } = useQuery({
     queryKey: ['methods'],
-    queryFn: () => get<{ oidc: boolean }>('/session/methods'),
+    queryFn: () => get<PeopleAnswer<'GET /session/methods'>>('/session/methods'),
     enabled: door === 'operator',
     staleTime: Number.POSITIVE_INFINITY,
     retry: false,

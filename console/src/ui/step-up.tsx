@@ -13,7 +13,7 @@ export function StepUp({ onDone }: { onDone(): void }) {
   const { action: texts, signIn } = useTexts();
   const { session } = useApp();
   const hasProvider = useSingleSignOn() && session?.user.singleSignOn === true;
-  const hasTotp = session?.user.factors?.includes('totp') ?? false;
+  const hasTotp = session?.user.factors.includes('totp') ?? false;
   const client = useQueryClient();
   const [totp, setTotp] = useState('');
   const { mutate, error, isPending } = useMutation({
@@ -47,7 +47,7 @@ export function StepUp({ onDone }: { onDone(): void }) {
               </>
             )}
             {hasProvider && <ProviderWindow purpose="step-up" onDone={done} />}
-            {session?.user.factors?.includes('passkey') && canUsePasskeys() && (
+            {session?.user.factors.includes('passkey') && canUsePasskeys() && (
               <Anchor component="button" type="button" size="sm" onClick={() => mutate(stepUpByPasskey)}>
                 {signIn.passkey}
               </Anchor>

@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify';
+import Type from 'typebox';
 import { recordRefusal, UNKNOWN_ACCOUNT } from '../../audit/refusals.ts';
 import type { OidcProvider } from '../../people/oidc.ts';
 import type { Session } from '../../people/sessions.ts';
 import { Problem } from '../../problem.ts';
 import {
   type Asked,
-  Nothing,
   type Route,
   readCookie,
   rememberDevice,
@@ -18,11 +18,12 @@ import {
 
 export const OIDC_PATH = '/session/oidc';
 const SIGN_IN = '/console/sign-in';
+const Methods = Type.Object({ password: Type.Boolean(), oidc: Type.Boolean() });
 const EXPIRED = { reason: 'expired' };
 
 /** Returns the routes. Without an identity provider, the only answer is that there is none. */
 export function oidcRoutes(provider: OidcProvider | undefined): readonly Route[] {
-  const methods = visiting('GET /session/methods', Nothing, async () => ({
+  const methods = visiting('GET /session/methods', { gives: Methods }, async () => ({
     password: true,
     oidc: provider !== undefined,
   }));
@@ -44,7 +45,7 @@ export function oidcRoutes(provider: OidcProvider | undefined): readonly Route[]
 
 /** Defines a route to which a browser goes: a refusal is a page that leads to the sign-in. */
 function answering(path: `/${string}`, run: (asked: Asked<unknown>) => Promise<FastifyReply>): Route {
-  return visiting(`GET ${path}`, Nothing, async (asked) => {
+  return visiting(`GET ${path}`, {}, async (asked) => {
     const { service, request, reply, origin } = asked;
     try {
       return await run(asked);

@@ -6,7 +6,7 @@ import type { Door } from '../../people/sessions.ts';
 import { parametersOf } from '../../schema.ts';
 import { withComponents } from '../openapi.ts';
 import { PREFIXES } from './desk.ts';
-import { cookieName } from './person.ts';
+import { cookieName, type Route } from './person.ts';
 import { PROBLEM_STATUSES, REFUSAL_STATUSES } from './problems.ts';
 
 /**
@@ -97,6 +97,18 @@ export function describeApi({ name, title, description, operations }: DescribedA
       responses: Object.fromEntries(PROBLEM_RESPONSES.map((each) => [`Problem${each}`, problem(each)])),
     },
   });
+}
+
+/** Describes the routes of people, which accept browsers only, for the types of the console. */
+export function describePeople(routes: readonly Route[]): object {
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const { called, gives } of routes) {
+    const [method = '', path = ''] = called.split(' ');
+    const content = gives && { content: { 'application/json': { schema: gives } } };
+    const responses = { [gives ? 200 : 204]: { description: 'Done.', ...content } };
+    paths[path] = { ...paths[path], [method.toLowerCase()]: { operationId: called, responses } };
+  }
+  return { openapi: '3.1.0', info: { title: 'People', version: '1' }, paths };
 }
 
 const nounOf = (name: string) => name.split('.')[0] ?? name;

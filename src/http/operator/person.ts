@@ -1,8 +1,9 @@
 import { parseCookie, stringifySetCookie } from 'cookie';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import Type, { type Static, type TObject } from 'typebox';
+import type { Static, TObject, TSchema, TVoid } from 'typebox';
 import type { Service } from '../../context.ts';
 import { hashOfBearer } from '../../credentials.ts';
+import { rendered } from '../../operation.ts';
 import { checkInput } from '../../operations/validate.ts';
 import { DEVICE_MS, type Device, newDeviceToken, readDeviceToken } from '../../people/devices.ts';
 import { type Door, findSession, type SignedIn, type Visitor } from '../../people/sessions.ts';
@@ -138,9 +139,6 @@ export type Asked<Body> = Visitor & {
   readonly reply: FastifyReply;
 };
 
-export const Text = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
-export const Nothing = Input({});
-
 /** Returns the token of this browser's sign-in in progress. @throws Problem `unauthorized` */
 export function requireBegun({ door, request }: Asked<unknown>): string {
   const begun = readCookie(request, 'begun', door);
@@ -173,31 +171,38 @@ const visitorOf = (service: Service, request: FastifyRequest, door: Door): Visit
 
 type Called = `${'GET' | 'POST' | 'DELETE'} /${string}`;
 
-/** A route at a door. Its result is sent as JSON, unless it is the reply; undefined as 204. */
+/** A route at a door. */
 export type Route = {
   readonly called: Called;
-  readonly body: TObject;
+  readonly takes: TObject;
+  /** What is sent as JSON; left out: nothing (204), or the reply that `run` returns. */
+  readonly gives: TSchema | undefined;
   run(asked: Asked<unknown>): Promise<unknown>;
   /** Whether a page of another site may send a browser to it. */
   readonly isFromOutside?: boolean;
 };
 
+type Shapes<Body extends TObject, Answer extends TSchema> = {
+  readonly takes?: Body;
+  readonly gives?: Answer;
+};
+
 /** Defines a route for anybody. */
-export function visiting<Body extends TObject>(
+export function visiting<Body extends TObject, Answer extends TSchema = TVoid>(
   called: Called,
-  body: Body,
-  run: (asked: Asked<Static<Body>>) => Promise<unknown>,
+  { takes, gives }: Shapes<Body, Answer>,
+  run: (asked: Asked<Static<Body>>) => Promise<Static<Answer> | FastifyReply>,
 ): Route {
-  return { called, body, run: run as Route['run'] };
+  return { called, takes: takes ?? Input({}), gives, run: run as Route['run'] };
 }
 
 /** Defines a route for users who have signed in. */
-export function signedIn<Body extends TObject>(
+export function signedIn<Body extends TObject, Answer extends TSchema = TVoid>(
   called: Called,
-  body: Body,
-  run: (asked: Asked<Static<Body>> & SignedIn) => Promise<unknown>,
+  shapes: Shapes<Body, Answer>,
+  run: (asked: Asked<Static<Body>> & SignedIn) => Promise<Static<Answer>>,
 ): Route {
-  return visiting(called, body, async (asked) => run({ ...asked, ...(await requireSession(asked)) }));
+  return visiting(called, shapes, async (asked) => run({ ...asked, ...(await requireSession(asked)) }));
 }
 
 /** Serves a route at a door. */
@@ -205,7 +210,7 @@ export function serveRoute(
   app: FastifyInstance,
   desk: Desk,
   door: Door,
-  { called, body, run, isFromOutside = false }: Route,
+  { called, takes, gives, run, isFromOutside = false }: Route,
 ): void {
   const [method = '', path] = called.split(' ');
   app.route({
@@ -219,12 +224,12 @@ export function serveRoute(
     async handler(request, reply) {
       const service = admitTo(desk, request, reply, credentialOf(desk.service, request, door));
       const bytes = request.body as Buffer | undefined;
-      const given = checkInput(body, bytes?.length ? parseJson(bytes) : {});
+      const given = checkInput(takes, bytes?.length ? parseJson(bytes) : {});
       const answer = await run({ ...visitorOf(service, request, door), body: given, request, reply });
       if (answer === reply) return reply;
-      return answer === undefined
+      return gives === undefined
         ? reply.code(204).send()
-        : reply.type(JSON_TYPE).send(JSON.stringify(answer));
+        : reply.type(JSON_TYPE).send(JSON.stringify(rendered(gives, answer)));
     },
   });
 }

@@ -1,11 +1,16 @@
-import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server';
 import type { FastifyInstance } from 'fastify';
 import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
-import { zoneOfBooks } from '../../ledger/zone.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
 import { isAlone } from '../../operations/four-eyes.ts';
+import { Page } from '../../page.ts';
 import { recordingRefusal } from '../../people/attempts.ts';
 import { enroll, openInvitation } from '../../people/enroll.ts';
 import type { Factor } from '../../people/factors.ts';
@@ -15,6 +20,7 @@ import {
   askForPasskey,
   beginPasskey,
   listPasskeys,
+  PasskeySchema,
   removePasskey,
   signInByPasskey,
   stepUpByPasskey,
@@ -22,9 +28,11 @@ import {
 import {
   endOwnSessions,
   findSession,
+  ListedSession,
   listSessions,
   type Origin,
   type Session,
+  SessionSchema,
 } from '../../people/sessions.ts';
 import {
   beginSignIn,
@@ -35,19 +43,19 @@ import {
   stepUp,
 } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
-import { Input, MerchantId, toId } from '../../schema.ts';
+import { Input, MerchantId, NullableText, Numbered, Text, Time, toId, Word } from '../../schema.ts';
+import { zoneOfBooks } from '../../zone.ts';
 import { type Desk, PREFIXES } from './desk.ts';
 import { OIDC_PATH, oidcRoutes } from './oidc.ts';
 import {
   type Asked,
-  Nothing,
+  type Route,
   readCookie,
   rememberDevice,
   requireBegun,
   serveRoute,
   setCookie,
   signedIn,
-  Text,
   visiting,
 } from './person.ts';
 
@@ -56,63 +64,97 @@ import {
  * They accept browsers, not tokens.
  */
 
+const Typed = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
+
 /** The answer of a device to a passkey challenge, sent by a browser. */
 const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
 
 /** One of the ways to sign in, or the second step of one. */
 const SignIn = Input({
-  email: Type.Optional(Text()),
-  password: Type.Optional(Text(1_000)),
+  email: Type.Optional(Typed()),
+  password: Type.Optional(Typed(1_000)),
   merchantId: Type.Optional(MerchantId),
-  totp: Type.Optional(Text(10)),
-  recoveryCode: Type.Optional(Text(40)),
-  link: Type.Optional(Text()),
+  totp: Type.Optional(Typed(10)),
+  recoveryCode: Type.Optional(Typed(40)),
+  link: Type.Optional(Typed()),
   passkey: Type.Optional(PasskeyAnswer),
 });
-const StepUp = Input({ totp: Type.Optional(Text(10)), passkey: Type.Optional(PasskeyAnswer) });
-const Link = Input({ token: Text() });
-const Enrollment = Input({ token: Text(), name: Text(), password: Text(1_000), totp: Text(10) });
-const Password = Input({ password: Text(1_000), newPassword: Text(1_000) });
+const StepUp = Input({ totp: Type.Optional(Typed(10)), passkey: Type.Optional(PasskeyAnswer) });
+const Link = Input({ token: Typed() });
+const Enrollment = Input({ token: Typed(), name: Typed(), password: Typed(1_000), totp: Typed(10) });
+const Password = Input({ password: Typed(1_000), newPassword: Typed(1_000) });
 const NewPasskey = Input({
-  name: Text(100),
+  name: Typed(100),
   response: Type.Unsafe<RegistrationResponseJSON>({ type: 'object' }),
 });
+
+const Own = Type.Object({
+  ...SessionSchema.properties,
+  user: Type.Object({ ...SessionSchema.properties.user.properties, merchantName: NullableText }),
+  idleSeconds: Type.Integer(),
+  alone: Type.Boolean({
+    description: 'Whether the person does alone what needs two, since nobody else could ever approve.',
+  }),
+  zone: Type.String({ description: 'The time zone of the books, in which days begin and end.' }),
+});
+/** The next step of a sign-in; at its end, the session. */
+const Step = Type.Partial(
+  Type.Object({
+    ...Own.properties,
+    next: Word(['second-factor', 'merchant']),
+    factors: Own.properties.user.properties.factors,
+    merchants: Type.Array(Type.Object({ id: Numbered(Text), name: Text })),
+  }),
+);
+const Opened = Type.Object({
+  ...Type.Pick(Own.properties.user, ['email', 'name', 'roles', 'merchantId']).properties,
+  totp: Type.Object({ secret: Text, uri: Text }),
+  expiresAt: Time,
+});
+const recoveryCodes = Type.Array(Text);
+const Listed = Type.Object({ ...ListedSession.properties, current: Type.Boolean() });
+/** What the browser passes to a device. */
+const Request = Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>({ type: 'object' });
+const Creation = Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>({ type: 'object' });
 
 /** An attempt with the link of an invitation, for the audit. */
 const byLink = (origin: Origin) => ({ userId: undefined, by: 'invitation', origin });
 
-const openLink = visiting('POST /enrollment', Link, async ({ body, request, reply, ...visitor }) => {
+const openLink = visiting('POST /enrollment', { takes: Link, gives: Opened }, async (asked) => {
+  const { body, request, reply, ...visitor } = asked;
   const known = readCookie(request, 'enrolling', visitor.door);
   const browser = known ?? newSecret();
-  const { expiresAt, merchantId, ...opened } = await recordingRefusal(
-    visitor.service,
-    byLink(visitor.origin),
-    () => openInvitation(visitor, body.token, browser),
+  const opened = await recordingRefusal(visitor.service, byLink(visitor.origin), () =>
+    openInvitation(visitor, body.token, browser),
   );
   if (known === undefined) setCookie(reply, 'enrolling', visitor.door, browser);
-  return { ...opened, merchantId: merchantId === null ? null : String(merchantId), expiresAt };
+  return opened;
 });
 
-const acceptLink = visiting('POST /enrollment/complete', Enrollment, async (asked) => {
-  const { service, door, origin, body, request, reply } = asked;
-  const browser = readCookie(request, 'enrolling', door);
-  if (!browser) throw new Problem('unauthorized', 'open the link again, and allow cookies');
-  const link = { token: body.token, browser };
-  const { token, recoveryCodes } = await recordingRefusal(service, byLink(origin), () =>
-    enroll(asked, link, body),
-  );
-  setCookie(reply, 'enrolling', door, undefined);
-  return { ...(await begun(asked, token)), recoveryCodes };
-});
+const Enrolled = Type.Object({ ...Own.properties, recoveryCodes });
 
-const signOut = signedIn('DELETE /session', Nothing, async (own) => {
+const acceptLink = visiting(
+  'POST /enrollment/complete',
+  { takes: Enrollment, gives: Enrolled },
+  async (asked) => {
+    const { service, door, origin, body, request, reply } = asked;
+    const browser = readCookie(request, 'enrolling', door);
+    if (!browser) throw new Problem('unauthorized', 'open the link again, and allow cookies');
+    const link = { token: body.token, browser };
+    const made = await recordingRefusal(service, byLink(origin), () => enroll(asked, link, body));
+    setCookie(reply, 'enrolling', door, undefined);
+    return { ...(await begun(asked, made.token)), recoveryCodes: made.recoveryCodes };
+  },
+);
+
+const signOut = signedIn('DELETE /session', {}, async (own) => {
   await endOwnSessions(own, own.session.id);
   setCookie(own.reply, 'session', own.door, undefined);
   // What the browser keeps of the pages. Its storage holds only language and colors.
   own.reply.header('clear-site-data', '"cache"');
 });
 
-const stepUpAgain = signedIn('POST /session/step-up', StepUp, async (own) => {
+const stepUpAgain = signedIn('POST /session/step-up', { takes: StepUp, gives: Own }, async (own) => {
   const { totp, passkey } = own.body;
   if ((totp === undefined) === (passkey === undefined))
     throw invalid('body', 'oneOf', 'takes totp or passkey');
@@ -123,17 +165,12 @@ const stepUpAgain = signedIn('POST /session/step-up', StepUp, async (own) => {
   return viewOf(own.service, await setSession(own, token));
 });
 
-const list = signedIn('GET /sessions', Nothing, async (own) => {
-  const found = await listSessions(own);
-  const items = found.map((each) => ({
-    ...each,
-    id: String(each.id),
-    current: each.id === own.session.id,
-  }));
-  return { items, nextCursor: null };
-});
+const list = signedIn('GET /sessions', { gives: Page(Listed) }, async (own) => ({
+  items: (await listSessions(own)).map((each) => ({ ...each, current: each.id === own.session.id })),
+  nextCursor: null,
+}));
 
-const end = signedIn('DELETE /sessions/:id', Nothing, async (own) => {
+const end = signedIn('DELETE /sessions/:id', {}, async (own) => {
   const id = idIn(own);
   if (!/^\d{1,18}$/.test(id) || (await endOwnSessions(own, BigInt(id))) === 0) throw notFound('such session');
 });
@@ -151,37 +188,46 @@ async function challenge<Options>(
 }
 
 const ROUTES = [
-  visiting('POST /session', SignIn, signInStep),
+  visiting('POST /session', { takes: SignIn, gives: Step }, signInStep),
   openLink,
   acceptLink,
-  signedIn('GET /session', Nothing, ({ service, session }) => viewOf(service, session)),
+  signedIn('GET /session', { gives: Own }, ({ service, session }) => viewOf(service, session)),
   signOut,
   stepUpAgain,
   list,
   end,
-  signedIn('POST /sessions/end-others', Nothing, async (own) => ({
+  signedIn('POST /sessions/end-others', { gives: Type.Object({ ended: Type.Integer() }) }, async (own) => ({
     ended: await endOwnSessions(own, 'others'),
   })),
-  signedIn('POST /account/password', Password, (own) => changePassword(own, own.body)),
-  signedIn('POST /account/recovery-codes', Nothing, async (own) => ({
+  signedIn('POST /account/password', { takes: Password }, (own) => changePassword(own, own.body)),
+  signedIn('POST /account/recovery-codes', { gives: Type.Object({ recoveryCodes }) }, async (own) => ({
     recoveryCodes: await renewRecoveryCodes(own),
   })),
-  signedIn('GET /account/passkeys', Nothing, async ({ service, session }) => ({
+  signedIn('GET /account/passkeys', { gives: Page(PasskeySchema) }, async ({ service, session }) => ({
     items: await listPasskeys(service, session.user.id),
     nextCursor: null,
   })),
-  signedIn('POST /account/passkeys/options', Nothing, (own) => challenge(own, beginPasskey(own))),
-  signedIn('POST /account/passkeys', NewPasskey, async (own) => {
-    const added = await addPasskey(own, requireBegun(own), own.body);
-    setCookie(own.reply, 'begun', own.door, undefined);
-    return added;
-  }),
-  signedIn('DELETE /account/passkeys/:id', Nothing, (own) => removePasskey(own, idIn(own))),
-  visiting('POST /session/passkey/options', Nothing, (asked) => challenge(asked, askForPasskey(asked))),
-  signedIn('POST /session/step-up/options', Nothing, (own) =>
+  signedIn('POST /account/passkeys/options', { gives: Creation }, (own) => challenge(own, beginPasskey(own))),
+  signedIn(
+    'POST /account/passkeys',
+    { takes: NewPasskey, gives: Type.Pick(PasskeySchema, ['id', 'name']) },
+    async (own) => {
+      const added = await addPasskey(own, requireBegun(own), own.body);
+      setCookie(own.reply, 'begun', own.door, undefined);
+      return added;
+    },
+  ),
+  signedIn('DELETE /account/passkeys/:id', {}, (own) => removePasskey(own, idIn(own))),
+  visiting('POST /session/passkey/options', { gives: Request }, (asked) =>
+    challenge(asked, askForPasskey(asked)),
+  ),
+  signedIn('POST /session/step-up/options', { gives: Request }, (own) =>
     challenge(own, askForPasskey(own, own.session)),
   ),
 ];
+
+/** The routes at both doors, for the types of the console. */
+export const PEOPLE: readonly Route[] = [...ROUTES, ...oidcRoutes(undefined)];
 
 /**
  * Serves the sign-in, the sessions and the own account at both doors, and single sign-on at the operator's.
@@ -198,7 +244,7 @@ export function serveSessions(app: FastifyInstance, desk: Desk, settings: OidcSe
 }
 
 /** Accepts a password, a second factor for a sign-in in progress, or a link. */
-async function signInStep(asked: Asked<Static<typeof SignIn>>) {
+async function signInStep(asked: Asked<Static<typeof SignIn>>): Promise<Static<typeof Step>> {
   const { service, door, reply } = asked;
   const { email, password, merchantId, ...proof } = asked.body;
   const proofs = Object.keys(proof).length;
@@ -222,7 +268,7 @@ async function signInStep(asked: Asked<Static<typeof SignIn>>) {
 }
 
 const namesOf = ({ db }: Service, ids: readonly number[]) =>
-  Promise.all(ids.map(async (id) => ({ id: String(id), name: (await findMerchant(db, id))?.name ?? '' })));
+  Promise.all(ids.map(async (id) => ({ id, name: (await findMerchant(db, id))?.name ?? '' })));
 
 /** Sets the cookie of a session that has begun, and makes the device known. @returns the session */
 async function begun(asked: Asked<unknown>, token: string) {
@@ -241,14 +287,15 @@ async function setSession({ service, door, reply }: Asked<unknown>, token: strin
   return session;
 }
 
-async function viewOf(service: Service, session: Session) {
+async function viewOf(service: Service, { user, idleMs, ...session }: Session) {
   const { db } = service;
-  const { id, user, createdAt, expiresAt, idleMs, steppedUpUntil } = session;
-  const merchant = user.merchantId === null ? undefined : await findMerchant(db, user.merchantId);
-  const merchantId = user.merchantId === null ? null : String(user.merchantId);
-  const shown = { ...user, id: String(user.id), merchantId, merchantName: merchant?.name ?? null };
-  const zone = await zoneOfBooks(db);
-  const idleSeconds = idleMs / 1_000;
-  const alone = await isAlone(service, { kind: 'user', userId: user.id, merchantId: user.merchantId });
-  return { id: String(id), user: shown, createdAt, expiresAt, idleSeconds, steppedUpUntil, alone, zone };
+  const { id: userId, merchantId } = user;
+  const merchant = merchantId === null ? undefined : await findMerchant(db, merchantId);
+  return {
+    ...session,
+    user: { ...user, merchantName: merchant?.name ?? null },
+    idleSeconds: idleMs / 1_000,
+    alone: await isAlone(service, { kind: 'user', userId, merchantId }),
+    zone: await zoneOfBooks(db),
+  };
 }
