@@ -1,7 +1,7 @@
 import { Anchor, Progress, Stack, Text } from '@mantine/core';
+import { labelOf } from '../../../src/label.ts';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { labelOf } from '../i18n/label.ts';
 import { useParam } from '../ui/address.ts';
 import { useFormat } from '../ui/format.ts';
 import { type Item, List, Rows } from '../ui/list.tsx';

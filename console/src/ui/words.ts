@@ -1,6 +1,6 @@
+import { labelOf } from '../../../src/label.ts';
 import type { Field } from '../described.ts';
 import { useLanguage } from '../i18n/index.tsx';
-import { labelOf } from '../i18n/label.ts';
 
 /** The verb of an operation, such as `suspend`, as the text of a button. */
 function verbOf(noun: string, verb: string): string {

@@ -3,6 +3,7 @@ import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
 import { named, type Sql, sql } from '../../db/sql.ts';
 import type { Figure } from '../../figure.ts';
+import { labelOf } from '../../label.ts';
 import { textIn } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
 import { Day, Nullable, Text, Time, Word } from '../../schema.ts';
@@ -38,8 +39,8 @@ select 'product', id, code, scope::text from products`);
 }
 
 async function findLastClosed(tx: Queries, day: string) {
-  const [row] = await tx.query<{ hash: Buffer; closed_at: Date }>(
-    sql`select hash, closed_at from book_closings where day = ${day}::date`,
+  const [row] = await tx.query<{ hash: Buffer; closedAt: Date }>(
+    sql`select hash, closed_at as "closedAt" from book_closings where day = ${day}::date`,
   );
   return row;
 }
@@ -166,44 +167,33 @@ export const share = (part: Sql, whole: Sql) =>
   )(sql`case when (${whole}) = 0 then 0.00
     else round(div((${part}) * 20000.0 + (${whole}), 2.0 * (${whole})) / 100, 2) end`);
 
-/** The titles of columns. That of any other follows from its name: `issuedOn` is "Issued on". */
+/** The titles of columns. That of any other follows from its name. */
 const TITLES: Readonly<Record<string, string>> = {
   acceptor: 'Accepted by',
   acceptorId: 'Accepted by',
   basis: 'By',
   closing: 'Closing balance',
   closingHash: 'Day hash',
-  dueOn: 'Due',
   earlierReversed: 'Of earlier days reversed',
   escheated: 'Paid to a state',
   gap: 'Gap before',
   inInterval: 'In the interval',
   isExceeded: 'More redeemed than expected',
   issueMonth: 'Issued in',
-  issuerId: 'Issuer',
   kind: 'Type',
-  merchantId: 'Merchant',
   minusFunding: 'Money held',
   opening: 'Opening balance',
   owed: 'Owed to others',
   own: 'Own money',
   policy: 'Expired value goes to',
-  ratePercent: 'Rate (%)',
-  redeemedPercent: 'Redeemed (%)',
   root: 'Root of its rows',
   scope: 'Accepted by',
-  sharePercent: 'Share (%)',
   statedOn: 'Statement of',
   toBook: 'Still to book',
-  transactionId: 'Transaction',
-  vat: 'VAT',
   voucherNumber: 'Voucher no.',
 };
 
-export function titleOf(column: string): string {
-  const words = column.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
-  return TITLES[column] ?? words.charAt(0).toUpperCase() + words.slice(1);
-}
+export const titleOf = (column: string) => TITLES[column] ?? labelOf(column);
 
 /** What every report says about itself, once: the program, the console and the docs have it from here. */
 export type About = {
@@ -347,7 +337,7 @@ export async function openScope(service: Service, tx: Queries, wanted: Wanted, d
     isClosed,
     names: await readNames(tx, at ?? lastEnd),
   };
-  return { scope, closingHash: closing?.hash.toString('hex') ?? null, madeAt: closing?.closed_at ?? now };
+  return { scope, closingHash: closing?.hash.toString('hex') ?? null, madeAt: closing?.closedAt ?? now };
 }
 
 /**
