@@ -9,7 +9,7 @@ const CHUNK = 500;
 /** The number of batches that are listed at a time. */
 const BATCHES = 100;
 
-type Voucher = { readonly serial_number: bigint; readonly bucket: number };
+type Voucher = { readonly serial: bigint; readonly bucket: number };
 
 /**
  * Books what has expired: an EXPIRY for each voucher with a balance, and one RELEASE for all vouchers of a
@@ -47,22 +47,22 @@ function sweepBatch(
   return retrying(() =>
     db.transaction(async (tx) => {
       // There is no row if another sweep has the batch.
-      const [batch] = await tx.query<{ swept_to: bigint }>(sql`
-select swept_to from batches where id = ${batchId} and swept_at is null for update skip locked`);
+      const [batch] = await tx.query<{ sweptTo: bigint }>(sql`
+select swept_to as "sweptTo" from batches where id = ${batchId} and swept_at is null for update skip locked`);
       if (!batch) return { swept: 0, seen: false, more: false };
       const now = clock();
       // The next vouchers of a batch after a serial number.
       const found = await tx.query<Voucher & { counts: boolean }>(
         sql`
-select serial_number, bucket,
+select serial_number as serial, bucket,
   closed is null and (is_funded(balance_minor, activated_at, payer_id) or expires_at > b.batch_expires_at)
     as counts
 from vouchers, (select expires_at as batch_expires_at from batches where id = ${batchId}) b
-where batch_id = ${batchId} and serial_number > ${batch.swept_to} order by serial_number limit ${CHUNK}`,
+where batch_id = ${batchId} and serial_number > ${batch.sweptTo} order by serial_number limit ${CHUNK}`,
       );
       const counted = found.filter(({ counts }) => counts);
       const { swept, lapsed } = await sweep(service, tx, counted, batchId, now);
-      const last = found.at(-1)?.serial_number ?? batch.swept_to;
+      const last = found.at(-1)?.serial ?? batch.sweptTo;
       const more = found.length === CHUNK;
       // Records the progress of a sweep. @param lapsed how many more vouchers were found inactive
       await tx.query(sql`
@@ -89,14 +89,14 @@ async function sweepSingle(service: Service, stopping: () => boolean): Promise<n
     more = await retrying(() =>
       db.transaction(async (tx) => {
         // Vouchers that have expired separately from their batch, after the last one of a page.
-        const found = await tx.query<Voucher & { due_at: Date }>(sql`
-select serial_number, bucket, due_at from voucher_expiries
+        const found = await tx.query<Voucher & { due: Date }>(sql`
+select serial_number as serial, bucket, due_at as due from voucher_expiries
 where due_at <= ${until}
   and (${page.due}::timestamptz is null or (due_at, serial_number) > (${page.due}, ${page.serial}))
 order by due_at, serial_number limit ${CHUNK}`);
         swept += (await sweep(service, tx, found, null, clock())).swept;
         const last = found.at(-1);
-        if (last) after = { due: last.due_at, serial: last.serial_number };
+        if (last) after = last;
         return found.length === CHUNK;
       }),
     );
@@ -116,7 +116,7 @@ async function sweep(
 ): Promise<Swept> {
   const sum = { swept: 0, lapsed: 0 };
   for (const bucket of buckets.all) {
-    const serials = vouchers.filter((each) => each.bucket === bucket).map((each) => each.serial_number);
+    const serials = vouchers.filter((each) => each.bucket === bucket).map((each) => each.serial);
     if (serials.length === 0) continue;
     const ids = serials.map(() => newId(now));
     // Sweeps vouchers of one bucket (sql/015-booking.sql).

@@ -120,11 +120,11 @@ async function beginRun({
   clock,
 }: Pick<Service, 'db' | 'clock'>): Promise<{ id: number; after: string | null }> {
   // A run over all closed days that was interrupted before it found anything.
-  const [interrupted] = await db.query<{ id: number; verified_to: string | null }>(sql`
-select r.id, r.verified_to::text as verified_to
+  const [interrupted] = await db.query<{ id: number; after: string | null }>(sql`
+select r.id, r.verified_to::text as after
 from (select * from book_verifications order by id desc limit 1) r
 where r.ended_at is null and r.breaks = 0`);
-  if (interrupted) return { id: interrupted.id, after: interrupted.verified_to };
+  if (interrupted) return interrupted;
   const [run] = await db.query<{ id: number }>(
     sql`insert into book_verifications (started_at) values (${clock()}) returning id`,
   );
@@ -195,7 +195,7 @@ select starts_at as "startsAt", ends_at as "endsAt", zone from book_days where d
   if (sealed.rows !== closing.rows || !sealed.root.equals(closing.root))
     breaks.push({ day, change: 'seal', detail: 'the seals of the slices are not those that were closed' });
   // The slices of an interval whose rows differ from the sealed ones in number or hash.
-  const slices = await tx.query<{ slice_at: Date }>(sql`
+  const slices = await tx.query<{ slice: Date }>(sql`
 with found as (
   select r.slice_at, count(*) as rows,
     merkle_root(string_agg(r.leaf, ''::bytea order by r.occurred_at, r.id)) as root
@@ -203,25 +203,25 @@ with found as (
   where ${bookedBetween(startsAt, endsAt)}
   group by r.slice_at
 )
-select coalesce(f.slice_at, b.starts_at) as slice_at
+select coalesce(f.slice_at, b.starts_at) as slice
 from found f
 full join (
   select starts_at, rows, root from book_seals where starts_at >= ${startsAt} and starts_at < ${endsAt}
 ) b on b.starts_at = f.slice_at
 where f.root is distinct from b.root or f.rows is distinct from b.rows
 order by 1`);
-  for (const { slice_at } of slices) {
-    const slice = slice_at.toISOString();
+  for (const { slice: at } of slices) {
+    const slice = at.toISOString();
     // The rows of a slice that differ from its listing. A row that was moved to another time is
     // missing in one slice and added in another.
     const found = await tx.query<{ id: string; change: string }>(sql`
 with listed as (
   select encode(substring(b.listing from (20 * i.at + 1)::int for 16), 'hex')::uuid as id,
     substring(b.listing from (20 * i.at + 17)::int for 4) as mark
-  from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${slice_at}
+  from book_seals b, generate_series(0, b.rows - 1) as i (at) where b.starts_at = ${at}
 ), found as (
   select r.id, substring(r.leaf from 1 for 4) as mark from book_rows r
-  where ${inSlice(slice_at)}
+  where ${inSlice(at)}
 )
 select coalesce(l.id, f.id) as id,
   case when f.id is null then 'removed' when l.id is null then 'added' else 'altered' end as change
@@ -300,12 +300,12 @@ where coalesce(c.balance_minor, 0) <> coalesce(b.balance_minor, 0)
 limit 100`);
   for (const { what, currency, kind } of sums)
     breaks.push({ day, change: 'totals', detail: `${what}: ${kind} in ${currency}` });
-  for (const { id, found_in } of await tx.query<{ id: string; found_in: string }>(
+  for (const { id, foundIn } of await tx.query<{ id: string; foundIn: string }>(
     sql`
-select id, occurred_at, found_in::text as found_in from book_late_rows
+select id, occurred_at, found_in::text as "foundIn" from book_late_rows
 where occurred_at >= ${startsAt} and occurred_at < ${endsAt} order by id limit 1000`,
   ))
-    breaks.push({ day, change: 'late', transactionId: id, detail: `booked on ${found_in}` });
+    breaks.push({ day, change: 'late', transactionId: id, detail: `booked on ${foundIn}` });
   type Totals = {
     aggregates: Readonly<Record<string, string>>;
     ages: string;

@@ -101,8 +101,8 @@ on conflict do nothing`);
  * on the wrong shard.
  */
 async function checkRouting(db: Queries, ring: KeyRing): Promise<void> {
-  const [row] = await db.query<{ check_value: Buffer }>(sql`select check_value from routing`);
-  if (!row || !sameHash(row.check_value, ring.routingCheck))
+  const [row] = await db.query<{ check: Buffer }>(sql`select check_value as "check" from routing`);
+  if (!row || !sameHash(row.check, ring.routingCheck))
     throw new StartError(
       'the routing key of the key ring is not the one of this database: put its `routing:` entry back (SCRIP_KEYS, or the key file)',
     );
@@ -116,13 +116,13 @@ const CHECKED = 5;
  * voucher was not created with this key ring.
  */
 async function checkSlots(db: Queries, ring: KeyRing): Promise<void> {
-  const newest = await db.query<{ serial_number: bigint; sealed: Buffer }>(
-    sql`select serial_number, sealed from vouchers order by serial_number desc limit ${CHECKED}`,
+  const newest = await db.query<{ serial: bigint; sealed: Buffer }>(
+    sql`select serial_number as serial, sealed from vouchers order by serial_number desc limit ${CHECKED}`,
   );
-  for (const { serial_number, sealed } of newest)
-    if (fits(ring, serial_number, sealed) === false)
+  for (const { serial, sealed } of newest)
+    if (fits(ring, serial, sealed) === false)
       throw new StartError(
-        `the code of voucher ${serial_number} does not fit its serial number: the database was altered, or the routing key is not its own`,
+        `the code of voucher ${serial} does not fit its serial number: the database was altered, or the routing key is not its own`,
       );
 }
 

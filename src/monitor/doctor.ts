@@ -123,14 +123,14 @@ const LOCAL_CHECKS: Readonly<Record<string, LocalCheck>> = {
 
 const CHECKS: Readonly<Record<string, Check>> = {
   versions: async (db, { version }) => {
-    const server = await one<{ name: string; version_number: number }>(
+    const server = await one<{ name: string; version: number }>(
       db,
       sql`
 select current_setting('server_version') as name,
-  current_setting('server_version_num')::int as version_number`,
+  current_setting('server_version_num')::int as version`,
     );
     const found = `Scrip ${version}, PostgreSQL ${server.name}`;
-    if (server.version_number < POSTGRES_MIN || server.version_number >= POSTGRES_MAX)
+    if (server.version < POSTGRES_MIN || server.version >= POSTGRES_MAX)
       return failure(found, 'use PostgreSQL 15 to 18');
     return ok(found);
   },
@@ -182,35 +182,35 @@ from book_horizon`,
   },
   settings: async (db, { dataDir }) => {
     if (dataDir !== undefined) return undefined;
-    const { data_bytes, buffer_bytes, ...log } = await one<
-      LogSettings & Record<'data_bytes' | 'buffer_bytes', number>
+    const { dataBytes, bufferBytes, ...log } = await one<
+      LogSettings & Record<'dataBytes' | 'bufferBytes', number>
     >(
       db,
       sql`
-select pg_database_size(current_database())::float8 as data_bytes,
-  pg_size_bytes(current_setting('shared_buffers'))::float8 as buffer_bytes,
-  pg_size_bytes(current_setting('max_wal_size'))::float8 as log_bytes,
-  extract(epoch from current_setting('checkpoint_timeout')::interval)::int as checkpoint_seconds,
+select pg_database_size(current_database())::float8 as "dataBytes",
+  pg_size_bytes(current_setting('shared_buffers'))::float8 as "bufferBytes",
+  pg_size_bytes(current_setting('max_wal_size'))::float8 as "logBytes",
+  extract(epoch from current_setting('checkpoint_timeout')::interval)::int as "checkpointSeconds",
   (select setting not in ('lz4', 'zstd') and 'lz4' = any (enumvals) from pg_settings
-    where name = 'wal_compression') as lacks_compression`,
+    where name = 'wal_compression') as "lacksCompression"`,
     );
-    const found = `${inGb(data_bytes)} of data, ${inGb(buffer_bytes)} of buffers`;
+    const found = `${inGb(dataBytes)} of data, ${inGb(bufferBytes)} of buffers`;
     // A checkpoint then lets at most this little data be logged whole.
-    if (data_bytes <= buffer_bytes) return ok(found);
-    const advice = adviseSettings(buffer_bytes, log);
+    if (dataBytes <= bufferBytes) return ok(found);
+    const advice = adviseSettings(bufferBytes, log);
     if (advice.length === 0) return ok(found);
     return warning(found, `set ${advice.join(', ')} (docs/explanation/scale.md)`);
   },
   connections: async (db, { connectionsMax }) => {
-    const { max_connections, connections } = await one<{ max_connections: number; connections: number }>(
+    const { most, connections } = await one<{ most: number; connections: number }>(
       db,
       sql`
-select current_setting('max_connections')::int as max_connections, count(*)::int as connections
+select current_setting('max_connections')::int as most, count(*)::int as connections
 from pg_stat_activity where backend_type = 'client backend'`,
     );
-    const found = `${connections} of ${max_connections} in use, up to ${connectionsMax} for each process`;
-    const room = Math.floor(max_connections / connectionsMax);
-    if (max_connections - connections < connectionsMax)
+    const found = `${connections} of ${most} in use, up to ${connectionsMax} for each process`;
+    const room = Math.floor(most / connectionsMax);
+    if (most - connections < connectionsMax)
       return warning(found, `raise max_connections, or run fewer processes: there is room for ${room}`);
     return ok(found);
   },
@@ -280,35 +280,35 @@ select extract(epoch from now() - max(ends_at))::float8 as seconds from book_clo
       : ok(found);
   },
   batches: async (db) => {
-    const { processing, oldest_seconds } = await one<{ processing: number; oldest_seconds: number }>(
+    const { processing, oldestSeconds } = await one<{ processing: number; oldestSeconds: number }>(
       db,
       BATCHES_BEHIND,
     );
     const found = processing === 0 ? 'none in production' : `${processing} in production`;
-    if (processing > 0 && oldest_seconds > LATE_MAX_SECONDS)
+    if (processing > 0 && oldestSeconds > LATE_MAX_SECONDS)
       return failure(
-        `${found}, one without progress for ${Math.floor(oldest_seconds / 60)} minutes`,
+        `${found}, one without progress for ${Math.floor(oldestSeconds / 60)} minutes`,
         'is `scrip work`, or `scrip serve` without --no-work, running? `scrip batch show` says what failed',
       );
     // The batches that a failure of their production canceled in the last day. Orders of merchants were lost.
-    const { failed, transaction_id } = await one<{ failed: number; transaction_id: string | null }>(
+    const { failed, transactionId } = await one<{ failed: number; transactionId: string | null }>(
       db,
       sql`
-select count(*)::int as failed, max(transaction_id::text) as transaction_id
+select count(*)::int as failed, max(transaction_id::text) as "transactionId"
 from batches where status = 'CANCELED' and failure is not null and ended_at > now() - interval '1 day'`,
     );
     if (failed > 0)
       return failure(
         `${found}, ${failed} canceled by a failure in the last day`,
-        `\`scrip batch show ${transaction_id}\` says what failed: repair it, and tell the merchant to order again`,
+        `\`scrip batch show ${transactionId}\` says what failed: repair it, and tell the merchant to order again`,
       );
     return ok(found);
   },
   webhooks: async (db) => {
-    const { due, oldest_seconds } = await one<{ due: number; oldest_seconds: number }>(db, WEBHOOKS_BEHIND);
+    const { due, oldestSeconds } = await one<{ due: number; oldestSeconds: number }>(db, WEBHOOKS_BEHIND);
     const { disabled, failing } = await one<{ disabled: number; failing: number }>(db, ENDPOINTS);
     const found = `${due} due, ${failing} failing and ${disabled} disabled endpoints`;
-    if (oldest_seconds > LATE_MAX_SECONDS)
+    if (oldestSeconds > LATE_MAX_SECONDS)
       return failure(found, 'is `scrip work`, or `scrip serve` without --no-work, running?');
     if (disabled + failing > 0)
       return warning(found, '`scrip webhook list` shows them: tell their merchants');
@@ -319,22 +319,19 @@ from batches where status = 'CANCELED' and failure is not null and ended_at > no
 export const CHECK_NAMES: readonly string[] = [...Object.keys(LOCAL_CHECKS), ...Object.keys(CHECKS)];
 
 type LogSettings = {
-  readonly log_bytes: number;
-  readonly checkpoint_seconds: number;
-  readonly lacks_compression: boolean;
+  readonly logBytes: number;
+  readonly checkpointSeconds: number;
+  readonly lacksCompression: boolean;
 };
 
 /** The settings that a server with more data than buffers needs: after a checkpoint, it logs pages whole. */
-function adviseSettings(
-  bufferBytes: number,
-  { log_bytes, checkpoint_seconds, lacks_compression }: LogSettings,
-) {
+function adviseSettings(bufferBytes: number, { logBytes, checkpointSeconds, lacksCompression }: LogSettings) {
   return [
     bufferBytes <= DEFAULT_BUFFER_BYTES && "shared_buffers to a quarter of the server's memory",
-    checkpoint_seconds < CHECKPOINT_MIN_SECONDS && 'checkpoint_timeout to 30min',
-    log_bytes < LOG_MIN_BYTES && 'max_wal_size to 8GB',
+    checkpointSeconds < CHECKPOINT_MIN_SECONDS && 'checkpoint_timeout to 30min',
+    logBytes < LOG_MIN_BYTES && 'max_wal_size to 8GB',
     // PostgreSQL's own method, pglz, takes more time than a redemption for each page.
-    lacks_compression && 'wal_compression to lz4',
+    lacksCompression && 'wal_compression to lz4',
   ].filter((advice) => advice !== false);
 }
 

@@ -15,18 +15,18 @@ import { readLastBackup } from './status.ts';
 
 export const BATCHES_BEHIND: Sql = sql`
 select count(*)::int as processing,
-  coalesce(extract(epoch from now() - min(progressed_at)), 0)::float8 as oldest_seconds
+  coalesce(extract(epoch from now() - min(progressed_at)), 0)::float8 as "oldestSeconds"
 from batches where status = 'PROCESSING'`;
 
 /** Rows in partitions of the future do not count. Deliveries are found by the index of those that are due. */
 export const WEBHOOKS_BEHIND: Sql = sql`
-select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as oldest_seconds
+select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as "oldestSeconds"
 from webhook_deliveries where state = 'PENDING' and due_at <= now()`;
 
 /** Jobs that are due, and on which no process works. */
 const JOBS_BEHIND: Sql = sql`
 select count(*)::int as due,
-  coalesce(extract(epoch from now() - min(greatest(due_at, leased_until))), 0)::float8 as oldest_seconds
+  coalesce(extract(epoch from now() - min(greatest(due_at, leased_until))), 0)::float8 as "oldestSeconds"
 from jobs
 where state in ('WAITING', 'RUNNING') and due_at <= now() and (leased_until is null or leased_until < now())`;
 
@@ -99,7 +99,7 @@ const GAUGES: Readonly<Record<string, Definition>> = {
   },
   scrip_batches_stalled_seconds: {
     help: 'How long ago the batch progressed that has waited longest.',
-    read: single('oldest_seconds', BATCHES_BEHIND),
+    read: single('oldestSeconds', BATCHES_BEHIND),
   },
   scrip_jobs_due: {
     help: 'Jobs of the background work that are due and not started.',
@@ -107,7 +107,7 @@ const GAUGES: Readonly<Record<string, Definition>> = {
   },
   scrip_jobs_late_seconds: {
     help: 'How long the oldest of them has been due.',
-    read: single('oldest_seconds', JOBS_BEHIND),
+    read: single('oldestSeconds', JOBS_BEHIND),
   },
   scrip_sweep_late_seconds: {
     help: 'How long ago the batch expired that has waited longest for its sweep.',
@@ -124,7 +124,7 @@ from batches where status = 'COMPLETED' and swept_at is null and expires_at < no
   },
   scrip_webhooks_late_seconds: {
     help: 'How long the oldest of them has been due.',
-    read: single('oldest_seconds', WEBHOOKS_BEHIND),
+    read: single('oldestSeconds', WEBHOOKS_BEHIND),
   },
   scrip_webhook_endpoints: {
     help: 'Webhook endpoints, by state.',

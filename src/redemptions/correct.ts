@@ -64,16 +64,17 @@ export async function correctRedemption(
   const sum = (minor: bigint) => toSum(currency, minor);
   return retrying(() =>
     service.db.transaction(async (tx) => {
-      const { outcome, ...made } = await update(operator, tx, redemption, amountMinor * unitOf(decimals));
-      const replayed = outcome === '58' && made.new_minor === amountMinor;
-      const corrected = { transactionId: made.reversal_id, newId: made.new_id, replayed };
+      const made = await update(operator, tx, redemption, amountMinor * unitOf(decimals));
+      const { outcome, transactionId, newId } = made;
+      const replayed = outcome === '58' && made.amount === amountMinor;
+      const corrected = { transactionId, newId, replayed };
       if (replayed) return corrected;
       if (outcome !== 'ok') throw new Refusal(outcome as RefusalCode);
       await audit(tx, operator, {
         action: 'redemption.correct',
         subject: `voucher ${redemption.serialNumber}`,
         before: { redemption: id, amount: sum(amount) },
-        after: { amount: sum(amountMinor), transactionId: made.reversal_id },
+        after: { amount: sum(amountMinor), transactionId },
         moved: [{ currency, minor: difference < 0n ? -difference : difference, subjects: [merchant] }],
       });
       return corrected;
@@ -83,9 +84,9 @@ export async function correctRedemption(
 
 type Row = {
   readonly outcome: RefusalCode | 'ok' | 'again';
-  readonly reversal_id: string;
-  readonly new_id: string | null;
-  readonly new_minor: bigint;
+  readonly transactionId: string;
+  readonly newId: string | null;
+  readonly amount: bigint;
 };
 
 /** Updates the redemption like its merchant (sql/009-update-redemption.sql), in this transaction. */
@@ -97,7 +98,8 @@ async function update(
 ): Promise<Row> {
   const now = service.clock();
   const [row] = await tx.query<Row>(sql`
-select * from update_redemptions(${bucket}, array[${merchantId}::int], array[null::text], null,
+select outcome, reversal_id as "transactionId", new_id as "newId", new_minor as amount
+from update_redemptions(${bucket}, array[${merchantId}::int], array[null::text], null,
   array[${id}::uuid], array[${amountUnits}::bigint], array[${newId(now)}::uuid], array[${newId(now)}::uuid],
   array[${newId(now)}::uuid], null, ${now})`);
   if (!row) throw new Error('a correction has no outcome');

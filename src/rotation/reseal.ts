@@ -64,10 +64,10 @@ async function resealBucket(service: Service, bucket: number, onProgress: OnProg
   await db.query(sql`
 insert into keyring_rotations (key_id, bucket, started_at) values (${target}, ${bucket}, ${clock()})
 on conflict do nothing`);
-  const [progress] = await db.query<{ resealed_to: bigint }>(
-    sql`select resealed_to from keyring_rotations where key_id = ${target} and bucket = ${bucket}`,
+  const [progress] = await db.query<{ to: bigint }>(
+    sql`select resealed_to as "to" from keyring_rotations where key_id = ${target} and bucket = ${bucket}`,
   );
-  for (let after = progress?.resealed_to ?? 0n; ; ) {
+  for (let after = progress?.to ?? 0n; ; ) {
     const rows = await db.query<Row>(listSealed(bucket, after, CHUNK));
     const due = rows.filter((row) => !isUnderCurrent(service, row));
     after = rows.at(-1)?.serialNumber ?? after;

@@ -114,14 +114,14 @@ export async function beginRotation(
     if (keys.inUse.length > 1) return true;
     const next = await findUnused(tx, keys, keyFile);
     // The caller holds the lock, so every transaction that sealed under this key has ended.
-    const [old] = await tx.query<{ key_id: string; activation: number }>(sql`
+    const [old] = await tx.query<{ keyId: string; activation: number }>(sql`
 update keyring_keys set superseded_at = ${clock()}
-where activation is not null and superseded_at is null returning key_id, activation`);
+where activation is not null and superseded_at is null returning key_id as "keyId", activation`);
     if (!old) throw new Error('no key is in use');
     await tx.query(sql`
 insert into keyring_keys (key_id, check_value, activation)
 values (${next.keyId}, ${next.check}, ${old.activation + 1})`);
-    const before = { keyId: old.key_id };
+    const before = { keyId: old.keyId };
     const after = { keyId: next.keyId };
     await audit(tx, operator, { action: 'keyring.rotate', subject: 'keyring', before, after });
     return false;
@@ -175,12 +175,12 @@ export async function finishRotation(
     // Locks in the order of the pages of vouchers: first the keys, then the progress.
     // Vouchers are not looked up any more under the keys before the newest.
     const retired = (
-      await tx.query<{ key_id: string }>(sql`
+      await tx.query<{ keyId: string }>(sql`
 update keyring_keys set retired_at = ${clock()}
 where retired_at is null
   and activation < (select n.activation from keyring_keys n where n.key_id = ${keys.current})
-returning key_id`)
-    ).map((row) => row.key_id);
+returning key_id as "keyId"`)
+    ).map(({ keyId }) => keyId);
     await tx.query(endProgress(keys.current, clock()));
     if (retired.length > 0)
       await audit(tx, operator, {

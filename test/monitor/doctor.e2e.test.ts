@@ -82,17 +82,17 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
   const change: Readonly<Record<string, unknown>> = {
     clock: Date.now() / 1_000 - 3_600,
     connections: 99,
-    max_connections: 100,
-    version_number: 140_005,
-    oldest_seconds: 7_200,
+    most: 100,
+    version: 140_005,
+    oldestSeconds: 7_200,
     processing: 3,
     seconds: 500 * 3_600,
     months: 1,
     disabled: 1,
-    data_bytes: 1024 ** 4,
-    log_bytes: 1024 ** 3,
-    checkpoint_seconds: 300,
-    lacks_compression: true,
+    dataBytes: 1024 ** 4,
+    logBytes: 1024 ** 3,
+    checkpointSeconds: 300,
+    lacksCompression: true,
   };
   // The rows as the database answers them, with some values changed.
   const query = async <Row>(statement: Sql): Promise<Row[]> => {
