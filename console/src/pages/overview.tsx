@@ -77,7 +77,7 @@ function Today() {
     refetchInterval: 60_000,
     retry: false,
   });
-  // What the amounts open into is loaded after them.
+  // The addresses of the entries behind the amounts are loaded after the amounts.
   const { data: opened } = useQuery({
     queryKey: ['opened'],
     queryFn: async () => (await import('../charts/opened.ts')).OPENED,

@@ -71,7 +71,7 @@ export function Screen() {
 
 type Settlement = Answer<'settlement.show'>;
 
-/** What the head of the page and its numbers say. */
+/** The fields that the head of the page and its figures show already. */
 const IN_HEAD = [
   'id',
   'merchantId',

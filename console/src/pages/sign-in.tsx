@@ -10,7 +10,7 @@ import { Busy, Problem } from '../ui/parts.tsx';
 import { SignInForm } from '../ui/sign-in-form.tsx';
 import { goToProvider, takeNext } from '../ui/single-sign-on.tsx';
 
-/** What the fragment of the address says. It is a link that signs in once, unless it is one of these. */
+/** What the fragment of the address says: one of a few words, or else a link that signs in once. */
 type Arrival =
   | { readonly kind: 'nothing' | 'second-factor' | 'signed-in' | 'stepped-up' }
   | { readonly kind: 'refused'; readonly reason: string }

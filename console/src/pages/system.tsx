@@ -9,7 +9,7 @@ import { PageHead } from '../ui/page.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useWords } from '../ui/words.ts';
 
-/** How the installation is, jobs, and the keys that seal codes and PINs. */
+/** The state of the installation, jobs, and the keys that seal codes and PINs. */
 export function Screen() {
   const texts = useTexts();
   const { action } = useWords();

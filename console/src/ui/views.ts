@@ -30,7 +30,7 @@ export function couldBeSecret(text: string): boolean {
     case 'code-with-pin':
       return true;
     case 'token':
-      // Of a token, a filter has the first characters.
+      // A filter has only the first characters of a token.
       return found.text !== text;
     case 'reference':
       return /(\d[\s-]*){12}/.test(text);
