@@ -5,7 +5,6 @@ import { hashSecret, isKeyId, KEY_ID, newKeyId, newSecret } from '../credentials
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
-import { toEnd } from '../ledger/zone.ts';
 import { findMerchant, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { readNetwork } from '../network.ts';
 import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
@@ -27,6 +26,7 @@ import {
   Word,
 } from '../schema.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
+import { toEnd } from '../zone.ts';
 import { dayOf } from './cache.ts';
 
 /** API keys, with which merchants call. */

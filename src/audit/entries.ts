@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { toSpan } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
 import { type Caller, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -10,6 +9,7 @@ import { Problem } from '../problem.ts';
 import { columnsOf } from '../row.ts';
 import { End, Line, NullableText, Start, Text, Time, Titled, Word } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
+import { toSpan } from '../zone.ts';
 
 /** The entries of the audit, as people read them. */
 

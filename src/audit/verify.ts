@@ -1,9 +1,6 @@
 import Type from 'typebox';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
-import { alone, changing } from '../operation.ts';
-import { VERIFY } from '../principal.ts';
 import { columnsOf } from '../row.ts';
 import { BROKEN } from './audit.ts';
 import { type End, GENESIS, hashOf, isSealed, type Link, readSealed, SaidRow } from './chain.ts';
@@ -84,39 +81,3 @@ function problemOf(row: Row, last: End): string | null {
     return 'it says that the chain before it did not end with the entry that was sealed';
   return null;
 }
-
-export const startVerify = changing({
-  name: 'audit.verify',
-  summary: 'Prove in the background that no entry of the audit was edited, removed, moved or inserted',
-  path: '/audit/verify',
-  input: {
-    head: Type.Optional(
-      Type.String({
-        title: 'Head to compare',
-        pattern: '^[0-9a-fA-F]{64}$',
-        description: 'A published head.',
-      }),
-    ),
-  },
-  output: JobSchema,
-  roles: VERIFY,
-  approval: alone('It changes nothing: it proves the audit.'),
-  audit: null,
-  status: 202,
-  run: (caller, input) =>
-    caller.service.db.transaction((tx) => createJob(tx, caller, 'audit.verify', input, [])),
-});
-
-/** The work of the job. */
-export const VERIFY_RUNS: JobRuns = {
-  'audit.verify': {
-    async whole({ service }, { head = null }: { head?: string | null }) {
-      const { broken, ...verified } = await verifyAudit(service, head?.toLowerCase() ?? null);
-      const sequence = broken?.sequence ?? null;
-      return {
-        ...verified,
-        broken: broken && { ...broken, sequence: sequence === null ? null : String(sequence) },
-      };
-    },
-  },
-};

@@ -1,10 +1,8 @@
 import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { requireOpen } from '../books/days.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { today } from '../ledger/zone.ts';
 import { toSum } from '../money.ts';
 import { alone, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -25,6 +23,7 @@ import {
   Text,
   Titled,
 } from '../schema.ts';
+import { requireOpen, today } from '../zone.ts';
 import { accountNumber, isIban, looksLikeIban, maskedAccount } from './iban.ts';
 
 /** The operator's bank accounts, and the operator's own money in them, which the books do not contain. */

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { toEnd } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
 import { actFor, findMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toText } from '../money.ts';
@@ -22,6 +21,7 @@ import {
   TransactionId,
   toId,
 } from '../schema.ts';
+import { toEnd } from '../zone.ts';
 import {
   type Batch,
   BatchProgress,

@@ -7,7 +7,6 @@ import { type Sql, sql } from '../db/sql.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { declined } from '../ledger/journal.ts';
-import { zoneOfBooks } from '../ledger/zone.ts';
 import { permit } from '../merchants/merchants.ts';
 import { toText } from '../money.ts';
 import { Problem } from '../problem.ts';
@@ -15,6 +14,7 @@ import { Refusal } from '../refusal.ts';
 import { Count, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 import { lockVoucher } from '../vouchers/operate.ts';
 import { showVoucher } from '../vouchers/show.ts';
+import { zoneOfBooks } from '../zone.ts';
 import { type Batch, type BatchWithVouchers, findBatchBy, findBatchOf, requireBatch } from './batch.ts';
 
 /** The record of an export of a batch's codes and PINs. */

@@ -5,10 +5,10 @@ import { BrokenCsv, streamCsv } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { DuplicateKey, readJson } from '../json.ts';
 import { isReference } from '../ledger/claims.ts';
-import { type SpanOfDay, spanOfDay } from '../ledger/zone.ts';
 import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
 import type { Product } from '../products/products.ts';
 import { isDay } from '../time.ts';
+import { type SpanOfDay, spanOfDay } from '../zone.ts';
 
 /**
  * Reads a file of vouchers row by row: CSV (RFC 4180) or NDJSON, in UTF-8. Memory does not grow with the

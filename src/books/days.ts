@@ -123,23 +123,6 @@ where (${from}::date is null or d.day >= ${from}::date) and (${to}::date is null
 order by d.day`);
 }
 
-/**
- * Refuses a rule from a closed day on: reports of closed days never change. The day stays open until the
- * transaction ends.
- * @param what the rule in the plural, such as `rates`
- * @throws Refusal `17`
- */
-export async function requireOpen(tx: Queries, from: string, what: string): Promise<void> {
-  // The last closed day, or null. The books are locked until the transaction ends, so no day is
-  // closed meanwhile.
-  const [closed] = await tx.query<{ day: string | null }>(sql`
-select (select max(day)::text from book_closings) as day from books for share`);
-  if (closed?.day && from <= closed.day)
-    throw new Refusal('17', {
-      message: `Invalid date: ${closed.day} is closed, so ${what} begin on a later day`,
-    });
-}
-
 /** The shortest day that a change of zone may leave. */
 const DAY_MIN_MS = 3_600_000;
 

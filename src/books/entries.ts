@@ -2,7 +2,6 @@ import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { ACCOUNT_KINDS, AccountWord, MOVEMENT_KINDS, MovementWord } from '../ledger/kinds.ts';
-import { toEnd, toStart, zoneOfBooks } from '../ledger/zone.ts';
 import { type Caller, reading } from '../operation.ts';
 import { PAGE, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
@@ -26,6 +25,7 @@ import {
   Word,
 } from '../schema.ts';
 import { isDay } from '../time.ts';
+import { toEnd, toStart, zoneOfBooks } from '../zone.ts';
 import { bookedBetween } from './days.ts';
 import { kindOf } from './export.rows.ts';
 

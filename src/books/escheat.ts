@@ -5,7 +5,6 @@ import type { Operator, Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { type Expiry, getAccount, lockExpiries, post } from '../ledger/journal.ts';
-import { toStart } from '../ledger/zone.ts';
 import { toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
@@ -23,6 +22,7 @@ import {
   SerialNumbers,
   Time,
 } from '../schema.ts';
+import { toStart } from '../zone.ts';
 import { type Booked, BookedAmount, bookOnce } from './once.ts';
 
 /**

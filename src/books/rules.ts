@@ -2,7 +2,6 @@ import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { today } from '../ledger/zone.ts';
 import { alone, changing, reading } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
@@ -20,7 +19,7 @@ import {
   toPpm,
   Word,
 } from '../schema.ts';
-import { requireOpen } from './days.ts';
+import { requireOpen, today } from '../zone.ts';
 
 /**
  * The rules of reports that follow from a law or an estimate: when a voucher is dormant, how its VAT is

@@ -1,13 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import Type from 'typebox';
 import type { Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toText } from '../money.ts';
-import { alone, changing } from '../operation.ts';
-import { VERIFY } from '../principal.ts';
 import { HOUR_MS } from '../time.ts';
 import { idFloor } from './id.ts';
 import { allowLongReading, BALANCES, sumByKind, sumMoved, TOUCHED } from './reconcile.balances.ts';
@@ -118,12 +114,12 @@ where f.account_id = ${account} and o.account_kind = 'FLOAT' and o.day = ${since
     return [held?.minor ?? 0n, await sumMoved(tx, account, since, floor, true)];
   }, 'repeatable read');
   return db.transaction(async (tx) => {
-    const [float] = await tx.query<{ balance_minor: bigint }>(
-      sql`select balance_minor from floats where account_id = ${account} for update`,
+    const [float] = await tx.query<{ balance: bigint }>(
+      sql`select balance_minor as balance from floats where account_id = ${account} for update`,
     );
     for (const until = performance.now() + VISIBLE_MS; ; await sleep(LOOK_MS)) {
       const recent = await sumMoved(tx, account, since, floor, false);
-      if (float?.balance_minor === opening + ended + recent) return true;
+      if (float?.balance === opening + ended + recent) return true;
       if (performance.now() > until) return false;
     }
   });
@@ -192,29 +188,3 @@ async function balanceTotals(tx: Queries, since: Since): Promise<{ check: Check;
     })),
   };
 }
-
-export const startReconcile = changing({
-  name: 'ledger.reconcile',
-  summary: 'Prove the books in the background; the result is in the job',
-  path: '/reconcile',
-  command: 'reconcile',
-  input: {
-    full: Type.Optional(
-      Type.Boolean({ description: 'Everything, not only the rows after the last closed day.' }),
-    ),
-  },
-  output: JobSchema,
-  roles: VERIFY,
-  approval: alone('It changes nothing: it proves the books.'),
-  audit: null,
-  status: 202,
-  run: (caller, input) =>
-    caller.service.db.transaction((tx) => createJob(tx, caller, 'ledger.reconcile', input, [])),
-});
-
-/** The work of the job. */
-export const RECONCILE_RUNS: JobRuns = {
-  'ledger.reconcile': {
-    whole: ({ service }, { full = false }: { full?: boolean }) => reconcile(service, { sinceClosing: !full }),
-  },
-};

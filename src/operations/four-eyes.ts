@@ -4,7 +4,7 @@ import { retrying } from '../db/errors.ts';
 import { type Queries, within } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import type { AnyOperation, Caller, Fields, Made } from '../operation.ts';
-import { areTwoPeople, isOnlyPerson } from '../people/persons.ts';
+import { isGlassClosed, isOnlyPerson } from '../people/persons.ts';
 import type { Principal, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import type { countMoved } from '../settings/limits.ts';
@@ -48,14 +48,6 @@ export async function needsApproval(
   if (approval.when === null) return true;
   for (const condition of approval.when) if (await condition.applies(caller, input)) return true;
   return false;
-}
-
-/**
- * Returns whether an account of the machine has to break the glass: once two people could approve, or once
- * the operator has chosen the delay. Until then, the operator sets the service up with the command line.
- */
-export async function isGlassClosed({ db }: { readonly db: Queries }): Promise<boolean> {
-  return (await areTwoPeople(db)) || (await readSettings(db)).approvalMode === 'delay';
 }
 
 /**

@@ -5,11 +5,11 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { findMerchant, merchantNamed } from '../merchants/merchants.ts';
 import { type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
-import { isGlassClosed } from '../operations/four-eyes.ts';
 import { GOVERN } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import { Line, MerchantId, Nullable, Numbered, Positional, Time, toId } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
+import { isGlassClosed } from './persons.ts';
 import {
   type Account,
   changeUser,
@@ -61,8 +61,8 @@ values (${email}, ${name}, ${merchantId}, ${roles}, ${now}) on conflict (email, 
 
 /**
  * Makes a link for enrolling, whose token is not stored. An earlier link becomes void. The link goes to the
- * user who approved the proposal, or else to the caller. One that the command line prints is trusted as long
- * as one person sets the service up, and after that if it broke the glass.
+ * user who approved the proposal, or else to the caller. A link that the command line prints is trusted as
+ * long as one person sets up the service, and later only if it was made with `--break-glass`.
  * @returns the path of the page. The token is in its fragment, which browsers do not send, so that no proxy
  *   logs it
  */
@@ -77,7 +77,7 @@ async function insertLink({ service, principal, checkerId }: Caller, tx: Queries
   const confirmedAt = isConfirmed ? now : null;
   const holders = sql`invited_by = ${userId}, handed_to = ${handedTo}, confirmed_at = ${confirmedAt}`;
   await updateUser(tx, user.id, sql`${holders}, confirmed_by = null`);
-  // The database records from the holders who knows this link.
+  // From `invited_by` and `handed_to`, the database records who knows this link.
   const link = sql`invitation_hash = ${tokenHash}, invitation_expires_at = ${expiresAt}`;
   await updateUser(tx, user.id, link);
   const door = user.merchantId === null ? 'console' : 'portal';

@@ -4,6 +4,7 @@ import { type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { toId } from '../schema.ts';
+import { readSettings } from '../settings/settings.ts';
 import { changeUser, findUser, NamedUser, ofUser, UserSchema, updateUser } from './users.ts';
 
 /**
@@ -70,11 +71,19 @@ export async function holdPeople(tx: Queries, ids: readonly (number | null | und
  * Returns whether two people could ever approve. Disabling one of them, or taking a role away, does not
  * change that: otherwise an owner could remove the second person, and be alone again.
  */
-export async function areTwoPeople(db: Queries): Promise<boolean> {
+async function areTwoPeople(db: Queries): Promise<boolean> {
   // A second account that nobody else has confirmed is not counted.
   const [row] = await db.query<{ count: number }>(sql`
     select count(*)::integer as count from (select from users where was_approver limit 2) u`);
   return (row?.count ?? 0) > 1;
+}
+
+/**
+ * Returns whether an account of the machine has to break the glass: once two people could approve, or once
+ * the operator has chosen the delay. Until then, the operator sets the service up with the command line.
+ */
+export async function isGlassClosed({ db }: { readonly db: Queries }): Promise<boolean> {
+  return (await areTwoPeople(db)) || (await readSettings(db)).approvalMode === 'delay';
 }
 
 /** Returns whether a user is the only person who could ever approve, and can do so now. */

@@ -6,7 +6,6 @@ import type { Service } from '../context.ts';
 import { hashSecret, readSigned, sign } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { toEnd } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { containing, readNetwork } from '../network.ts';
@@ -36,6 +35,7 @@ import {
   Word,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
+import { toEnd } from '../zone.ts';
 import { findUser, ofAddress, readAccounts, type User } from './users.ts';
 
 /** Tokens, with which machines call. A token has at most the rights of the people that it depends on. */

@@ -4,11 +4,11 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { getAccount, post } from '../ledger/journal.ts';
-import { today } from '../ledger/zone.ts';
 import { ABOVE_LIMIT, changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { checkDay, Day, Line, Reference, TransactionId } from '../schema.ts';
+import { today } from '../zone.ts';
 import { announce } from './approve.ts';
 import {
   getSettlement,

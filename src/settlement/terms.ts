@@ -1,7 +1,6 @@
 import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import { accountNumber, maskedAccount, requireIban } from '../bank/iban.ts';
-import { requireOpen } from '../books/days.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
@@ -26,6 +25,7 @@ import {
   toPpm,
   Word,
 } from '../schema.ts';
+import { requireOpen } from '../zone.ts';
 
 /** The terms of settlement of a merchant, or of one of its products. They are dated and never edited. */
 

@@ -6,7 +6,6 @@ import { checkLookupReference } from '../ledger/claims.ts';
 import { idFloor } from '../ledger/id.ts';
 import { listOf, MovementWord, reversalsOf, TRANSACTION_KINDS } from '../ledger/kinds.ts';
 import { maskCode } from '../ledger/transactions.ts';
-import { toSpan } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { reading, tableOf } from '../operation.ts';
@@ -28,6 +27,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { toSpan } from '../zone.ts';
 import { findCashiers } from './cashiers.ts';
 
 /** Transactions as operators see them: every movement of money in the journal, of all merchants. */

@@ -5,7 +5,6 @@ import type { Moved, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
-import { toEnd } from '../ledger/zone.ts';
 import { toSum } from '../money.ts';
 import {
   ABOVE_LIMIT,
@@ -31,6 +30,7 @@ import {
   Word,
 } from '../schema.ts';
 import { MANY_VOUCHERS, UNBLOCKS_OR_EXTENDS_MANY } from '../settings/limits.ts';
+import { toEnd } from '../zone.ts';
 import { type FoundVoucher, requireBatchId, stateAt } from './find.ts';
 import { blockVoucher, cancelVoucher, extendVoucher, unblockVoucher } from './operate.ts';
 

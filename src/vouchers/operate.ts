@@ -10,7 +10,6 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { newId } from '../ledger/id.ts';
 import { checkBooked, declined, getAccount, lockExpiries, postVoucher } from '../ledger/journal.ts';
-import { toEnd } from '../ledger/zone.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
 import { ABOVE_LIMIT, alone, changing, MOVES_MONEY, tableOf, twoPeople } from '../operation.ts';
@@ -18,6 +17,7 @@ import { CARE, MANAGE, MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { End, SerialNumber } from '../schema.ts';
 import { announceVoucher, type VoucherEventType } from '../webhooks/outbox.ts';
+import { toEnd } from '../zone.ts';
 import { ofVoucher, show, showWhole, VoucherSchema } from './show.ts';
 
 /**
@@ -192,11 +192,11 @@ async function reinstate({ service }: Operator, tx: Queries, bucket: number, ser
 async function reserveAgain({ service }: Operator, tx: Queries, bucket: number, serialNumber: bigint) {
   const now = service.clock();
   const [taken] = await checkBooked(
-    tx.query<{ outcome: string; taken_minor: bigint }>(sql`
-select outcome, taken_minor
+    tx.query<{ outcome: string; taken: bigint }>(sql`
+select outcome, taken_minor as taken
 from reserve_again(${bucket}, ${serialNumber}, ${newId(now)}, ${newId(now)}, ${now})`),
   );
-  return taken?.taken_minor ?? 0n;
+  return taken?.taken ?? 0n;
 }
 
 const extend = changing({
@@ -318,10 +318,10 @@ export async function cancelVoucher(operator: Operator, serialNumber: bigint): P
     const movedTo = (amount: bigint) => [{ currency, minor: amount, subjects: [`merchant ${merchantId}`] }];
     if (voucher.activatedAt === null) {
       const [canceled] = await checkBooked(
-        tx.query<{ outcome: string; released_minor: bigint }>(sql`
-select outcome, released_minor from cancel_inactive(${bucket}, ${serialNumber}, ${id}, ${now})`),
+        tx.query<{ outcome: string; released: bigint }>(sql`
+select outcome, released_minor as released from cancel_inactive(${bucket}, ${serialNumber}, ${id}, ${now})`),
       );
-      const released = canceled?.released_minor ?? 0n;
+      const released = canceled?.released ?? 0n;
       return {
         before: { closed: null },
         after: { closed: 'CANCELED', ...(released > 0n && backTo(released)) },

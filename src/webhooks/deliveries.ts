@@ -4,7 +4,6 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { idFloor, newId } from '../ledger/id.ts';
-import { toStart } from '../ledger/zone.ts';
 import { listing } from '../listing.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -23,6 +22,7 @@ import {
   UUID,
   Word,
 } from '../schema.ts';
+import { toStart } from '../zone.ts';
 import { LEASE_MS, prepare } from './deliver.ts';
 import { EndpointId, requireEndpoint, requireUrl } from './endpoints.ts';
 import { type Delivery, makeBodies, TEST_EVENT } from './outbox.ts';

@@ -51,6 +51,27 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
       ),
     ],
   },
+  'parts form no circle': {
+    broken: [
+      [
+        file('src/books/days.ts', "import type { Account } from '../bank/accounts.ts';"),
+        file('src/bank/accounts.ts', "import { today } from '../books/days.ts';"),
+      ],
+      [
+        file('src/audit/audit.ts', "import { run } from '../jobs/jobs.ts';"),
+        file('src/jobs/jobs.ts', "import { zone } from '../ledger/zone.ts';"),
+        file('src/ledger/ledger.ts', "const later = await import('../audit/audit.ts');"),
+      ],
+    ],
+    fine: [
+      file(
+        'src/books/days.ts',
+        "import { accounts } from '../bank/accounts.ts';\nimport { a } from './a.ts';",
+      ),
+      file('src/books/a.ts', "import { b } from './days.ts';"),
+      file('src/bank/accounts.ts', "import { sql } from '../db/sql.ts';"),
+    ],
+  },
   'SQL only in templates tagged sql, src/db and sql/': {
     broken: [
       [file('src/http/health.ts', "await db.query('select 1');")],
@@ -89,6 +110,16 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
       file('src/bank/list.ts', 'export const FIND = sql`select 1`;\nexport const ALL = sql`select 2`;'),
       file('src/bank/bank.ts', "import { FIND } from './list.ts';\nawait db.query(FIND);"),
       file('src/bank/match.ts', "import { FIND } from './list.ts';\nawait db.query(FIND);"),
+    ],
+  },
+  'a row has the names of the API': {
+    broken: [
+      [file('src/bank/bank.ts', 'type Row = {\n  readonly made_at: Date;\n};')],
+      [file('src/bank/bank.ts', 'db.query<{ id: string; made_at: Date }>(sql`select id, made_at from one`)')],
+    ],
+    fine: [
+      file('src/bank/bank.ts', 'db.query<{ madeAt: Date }>(sql`select made_at as "madeAt" from one`)'),
+      file('src/ledger/claims.ts', 'type Row = { readonly made_at: Date };'),
     ],
   },
   'a noun has no layers': {

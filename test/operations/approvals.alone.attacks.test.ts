@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
-import { isGlassClosed } from '../../src/operations/four-eyes.ts';
+import { isGlassClosed } from '../../src/people/persons.ts';
 import { topUp } from '../support/approvals.ts';
 import { accept, type Browser, enrolled, type Person } from '../support/browser.ts';
 import { type ListeningService, testService } from '../support/harness.ts';

@@ -62,16 +62,44 @@ const importsPointOneWay: Rule = (files) =>
     const row = (part: string) => ROWS.findIndex((parts) => parts.includes(part));
     const from = partOf(path);
     if (row(from) < 0) return [`${path} belongs to no row: src/ has ${ROWS.flat().join(', ')}`];
-    return importsOf(text)
-      .filter((name) => name.startsWith('.'))
-      .flatMap((name) => {
-        const target = new URL(name, `file:///${path}`).pathname.slice(1);
-        const to = partOf(target);
-        if (!target.startsWith('src/')) return [`${path} imports ${name} from outside src/`];
-        if (row(to) < 0) return [`${path} imports ${name}, which belongs to no row`];
-        return row(to) < row(from) ? [`${path} imports ${name}: ${from} stands below ${to}`] : [];
-      });
+    return targetsOf(path, text).flatMap((target) => {
+      const to = partOf(target);
+      if (!target.startsWith('src/')) return [`${path} imports ${target} from outside src/`];
+      if (row(to) < 0) return [`${path} imports ${target}, which belongs to no row`];
+      return row(to) < row(from) ? [`${path} imports ${target}: ${from} stands below ${to}`] : [];
+    });
   });
+
+/** The files of the project that a file imports. */
+const targetsOf = (path: string, text: string) =>
+  importsOf(text)
+    .filter((name) => name.startsWith('.'))
+    .map((name) => new URL(name, `file:///${path}`).pathname.slice(1));
+
+/** The types of what the batcher is counted and traced by. At run time, `db` imports nothing of `monitor`. */
+const TYPES_OF_MONITOR = /^import type [^;]*'\.\.\/monitor\/[^;]*;/gm;
+
+const partsFormNoCircle: Rule = (files) => {
+  const below = new Map<string, Set<string>>();
+  for (const { path, text } of files.filter(isSource)) {
+    const own = below.get(partOf(path)) ?? new Set();
+    const counted = partOf(path) === 'db' ? text.replace(TYPES_OF_MONITOR, '') : text;
+    for (const target of targetsOf(path, counted))
+      if (partOf(target) !== partOf(path)) own.add(partOf(target));
+    below.set(partOf(path), own);
+  }
+  /** The parts that a part imports, directly or through others. */
+  const reached = (part: string) => {
+    const all = new Set<string>(below.get(part));
+    for (const each of all) for (const next of below.get(each) ?? []) all.add(next);
+    return all;
+  };
+  return [...below.keys()].flatMap((part) =>
+    [...(below.get(part) ?? [])]
+      .filter((other) => reached(other).has(part))
+      .map((other) => `${part} imports ${other}, which leads back to ${part}`),
+  );
+};
 
 function importOnlyIn(packages: RegExp, folder: string, message: string): Rule {
   return (files) =>
@@ -130,6 +158,22 @@ const statementsStandBesideTheirCaller: Rule = (files) => {
     }),
   );
 };
+
+/** Rows that a function of the hot path returns, and those made of them. */
+const HOT_ROWS = [
+  'ledger/booking',
+  'ledger/claims',
+  'ledger/transactions',
+  'vouchers/balance',
+  'webhooks/outbox',
+];
+
+/** The name of a column in the type of a row. */
+const rowsHaveTheNamesOfTheApi = forbid(
+  /\breadonly [a-z]+(?:_[a-z]+)+\??:|<\{[^{}\n]*\b[a-z]+(?:_[a-z]+)+: /g,
+  'names a column in the type of a row: give it the name of the API in the statement (`as "madeAt"`)',
+  (file) => isSource(file) && !HOT_ROWS.some((name) => file.path === `src/${name}.ts`),
+);
 
 const nounsHaveNoLayers: Rule = (files) =>
   files.flatMap(({ path }) =>
@@ -253,8 +297,10 @@ const BUILDS_PATTERNS = ['src/time.ts', 'src/cli/output.ts', 'src/bank/match.ts'
 /** Every rule, by its name in STYLE.md. */
 export const RULES = {
   'imports point one way': importsPointOneWay,
+  'parts form no circle': partsFormNoCircle,
   'SQL only in templates tagged sql, src/db and sql/': sqlIsTagged,
   'a statement stands beside its only caller': statementsStandBesideTheirCaller,
+  'a row has the names of the API': rowsHaveTheNamesOfTheApi,
   'a noun has no layers': nounsHaveNoLayers,
   'Fastify only in src/http': importOnlyIn(
     /^(@?fastify\b|@scalar\/fastify)/,

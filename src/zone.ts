@@ -1,8 +1,9 @@
-import type { Service } from '../context.ts';
-import type { Queries } from '../db/pool.ts';
-import { type Sql, sql } from '../db/sql.ts';
-import { invalid } from '../problem.ts';
-import { isDay } from '../time.ts';
+import type { Service } from './context.ts';
+import type { Queries } from './db/pool.ts';
+import { type Sql, sql } from './db/sql.ts';
+import { invalid } from './problem.ts';
+import { Refusal } from './refusal.ts';
+import { isDay } from './time.ts';
 
 /**
  * Days that people name, such as the expiry of a voucher: they begin and end in the time zone of the books.
@@ -88,4 +89,21 @@ async function toTime(
   const time = text === day ? (await spanOfDay(db, day))[side] : new Date(isZoned ? text : `${text}Z`);
   if (Number.isNaN(time.getTime()) || time.getTime() > LAST_MS) throw invalid(field, 'format', rule);
   return time;
+}
+
+/**
+ * Refuses a rule from a closed day on: reports of closed days never change. The day stays open until the
+ * transaction ends.
+ * @param what the rule in the plural, such as `rates`
+ * @throws Refusal `17`
+ */
+export async function requireOpen(tx: Queries, from: string, what: string): Promise<void> {
+  // The last closed day, or null. The books are locked until the transaction ends, so no day is
+  // closed meanwhile.
+  const [closed] = await tx.query<{ day: string | null }>(sql`
+select (select max(day)::text from book_closings) as day from books for share`);
+  if (closed?.day && from <= closed.day)
+    throw new Refusal('17', {
+      message: `Invalid date: ${closed.day} is closed, so ${what} begin on a later day`,
+    });
 }
