@@ -349,7 +349,7 @@ const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCod
 async function openCheckpoint(note, key) {
   const body = note.slice(0, note.indexOf('\n\n') + 1);
   const [origin, size, root] = body.split('\n');
-  if (!root) refuse('the checkpoint is cut off');
+  if (!root || !/^[1-9]\d*$/.test(size)) refuse('the checkpoint is cut off');
   if (key !== undefined) await verifySignature(note, body, key);
   return { origin, size: Number(size), root: hexOf(bytesOf(root)) };
 }

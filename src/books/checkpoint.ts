@@ -28,14 +28,24 @@ function textOfCheckpoint({ origin, size, root }: Checkpoint): string {
   return `${origin}\n${size}\n${root.toString('base64')}\n`;
 }
 
-/** Reads a checkpoint, with the text that is signed and the lines of the signatures. */
-export function readCheckpoint(note: string): Checkpoint & { text: string; signatures: readonly string[] } {
-  const end = note.indexOf('\n\n') + 1;
-  const text = note.slice(0, end);
-  const [origin = '', size = '', root = ''] = text.split('\n');
-  const signatures = note.slice(end + 1).split('\n');
+/** The text that is signed, with the origin, the size and the root in it. An empty line follows. */
+const NOTE = /^(([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{43}=)\n)\n/;
+
+/**
+ * Reads a checkpoint, with the text that is signed and the lines of the signatures.
+ * @returns undefined for a text that is none: a size that is no number would compare with nothing
+ */
+export function readCheckpoint(
+  note: string,
+): (Checkpoint & { text: string; signatures: readonly string[] }) | undefined {
+  const [whole, text = '', origin = '', size, root = ''] = NOTE.exec(note) ?? [];
+  if (whole === undefined) return undefined;
+  const signatures = note.slice(whole.length).split('\n');
   return { origin, size: Number(size), root: Buffer.from(root, 'base64'), text, signatures };
 }
+
+/** The length of a public key of Ed25519. */
+const KEY_BYTES = 32;
 
 const idOf = (name: string, kind: Kind, publicKey: Buffer) =>
   hash(
@@ -72,10 +82,13 @@ export function cosign(text: string, name: string, { publicKey, sign }: Signer, 
 
 /** Whether one of the keys of the log, `name+id+key`, has signed a checkpoint. */
 export function isSigned(note: string, keys: readonly string[]): boolean {
-  const { origin, text, signatures } = readCheckpoint(note);
+  const checkpoint = readCheckpoint(note);
+  if (!checkpoint) return false;
+  const { origin, text, signatures } = checkpoint;
   return keys.some((key) => {
     const publicKey = Buffer.from(key.split('+').slice(2).join('+'), 'base64').subarray(1);
-    if (verifierKey(origin, KINDS.log, publicKey) !== key) return false;
+    const isKey = publicKey.length === KEY_BYTES && verifierKey(origin, KINDS.log, publicKey) === key;
+    if (!isKey) return false;
     const prefix = Buffer.from('302a300506032b6570032100', 'hex');
     const spki = createPublicKey({ key: Buffer.concat([prefix, publicKey]), format: 'der', type: 'spki' });
     return signatures.some((line) => {

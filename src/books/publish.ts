@@ -42,7 +42,14 @@ export async function readPublished(folder: string): Promise<Published | undefin
 
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
 
-const dayOf = (closing: string) => (JSON.parse(closing) as string[])[2] as string;
+/** Returns the day of a closing that was read, whatever stands there. */
+function dayOf(closing: string): string {
+  try {
+    return String((JSON.parse(closing) as unknown[])[2]);
+  } catch {
+    return 'no day';
+  }
+}
 
 /**
  * Publishes the closed days in a folder, which any web server serves: `closings`, `checkpoint` and `keys`.
@@ -105,8 +112,10 @@ function findDifferences(
           : 'it was published with another closing: there are two histories',
       ),
     ];
-  const { origin, size, root } = readCheckpoint(checkpoint);
-  const last = dayOf(closings.at(-1) ?? own.at(-1) ?? '[]') ?? '';
+  const read = readCheckpoint(checkpoint);
+  const last = dayOf(closings.at(-1) ?? own.at(-1) ?? '');
+  if (!read) return [difference(last, 'the checkpoint is none: it was changed or cut off')];
+  const { origin, size, root } = read;
   if (!isSigned(checkpoint, keysOf(service, origin)))
     return [difference(last, 'the checkpoint was changed, or signed by the key of another installation')];
   const expected = checkpointOf(closings.slice(0, size));

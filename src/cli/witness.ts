@@ -27,8 +27,9 @@ async function witness(folder: string, state: string, { json }: { json?: boolean
   const published = (await readPublished(folder)) ?? fail(`${folder} has no checkpoint`);
   const seen = await readPublished(state);
   const problem = findProblem(published, seen);
-  if (problem) fail(`not confirmed: ${problem}`);
-  const { origin, size, text } = readCheckpoint(published.checkpoint);
+  const checkpoint = readCheckpoint(published.checkpoint);
+  if (problem || !checkpoint) fail(`not confirmed: ${problem ?? NO_CHECKPOINT}`);
+  const { origin, size, text } = checkpoint;
   await mkdir(state, { recursive: true });
   const signer = await openSigner(join(state, 'secret'));
   const name = `scrip-witness/${signer.publicKey.toString('hex').slice(0, 16)}`;
@@ -41,14 +42,19 @@ async function witness(folder: string, state: string, { json }: { json?: boolean
   else say(`confirmed ${numberOf(size, 'day')} of ${origin} by ${key}`);
 }
 
+const NO_CHECKPOINT = 'it is no checkpoint: it was changed or cut off';
+
 /** Returns why a checkpoint cannot be confirmed. */
 export function findProblem({ closings, checkpoint, keys }: Published, seen: Published | undefined) {
-  const { origin, size, root } = readCheckpoint(checkpoint);
+  const read = readCheckpoint(checkpoint);
+  if (!read) return NO_CHECKPOINT;
+  const { origin, size, root } = read;
   if (!isSigned(checkpoint, seen?.keys ?? keys)) return 'it is not signed by a key of this installation';
   if (closings.length < size || !checkpointOf(closings.slice(0, size)).root.equals(root))
     return 'the published closings are not those of the checkpoint';
   if (!seen) return undefined;
   const before = readCheckpoint(seen.checkpoint);
+  if (!before) return 'what this witness has seen before is damaged';
   if (before.origin !== origin) return `it is of ${origin}, and ${before.origin} was seen before`;
   if (before.size > size)
     return `it has ${size} days, and ${before.size} were seen before: days were taken back`;

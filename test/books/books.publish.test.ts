@@ -4,7 +4,14 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, beforeEach, test } from 'node:test';
 import { compare, Verifier } from '@scrip/verifier';
-import { checkpointOf, readCheckpoint, signCheckpoint } from '../../src/books/checkpoint.ts';
+import {
+  checkpointOf,
+  KINDS,
+  readCheckpoint,
+  signCheckpoint,
+  verifierKey,
+} from '../../src/books/checkpoint.ts';
+import { rootOf } from '../../src/books/merkle.ts';
 import { compareWith, publishBooks, readPublished } from '../../src/books/publish.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Service } from '../../src/context.ts';
@@ -98,16 +105,18 @@ test('a checkpoint that was changed, or is of another installation, is found', a
   await assert.rejects(compareWith(service, folder), /has no checkpoint/);
 });
 
+/** Runs a witness that keeps what it has seen beside what was published. */
+const witness = async () =>
+  (await createProgram('witness')).parseAsync(['witness', folder, file('../state')], { from: 'user' });
+const witnessed = (name: string) => readFile(file(`../state/${name}`), 'utf8');
+
 test('a witness confirms a checkpoint, and refuses fewer days later', async () => {
-  const state = join(folder, '../state');
-  const run = async () =>
-    (await createProgram('witness')).parseAsync(['witness', folder, state], { from: 'user' });
   await publishBooks(service, folder);
-  await run();
-  const cosigned = await readFile(join(state, 'checkpoint'), 'utf8');
-  const { text, signatures } = readCheckpoint(cosigned);
+  await witness();
+  const cosigned = await witnessed('checkpoint');
+  const { text, signatures } = readCheckpoint(cosigned) ?? assert.fail();
   const [, name = '', base64 = ''] = (signatures.at(-2) ?? '').split(' ');
-  const seed = Buffer.from(await readFile(join(state, 'secret'), 'utf8'), 'hex');
+  const seed = Buffer.from(await witnessed('secret'), 'hex');
   const bytes = Buffer.from(base64, 'base64');
   const signer = signerOf(seed);
   assert.match(name, /^scrip-witness\/[0-9a-f]{16}$/);
@@ -118,8 +127,38 @@ test('a witness confirms a checkpoint, and refuses fewer days later', async () =
     file('checkpoint'),
     signCheckpoint(checkpointOf(closings.slice(0, 1)), service.keys.signers()),
   );
-  await assert.rejects(run(), /not confirmed: it has 1 days, and 3 were seen before/);
-  assert.equal(await readFile(join(state, 'checkpoint'), 'utf8'), cosigned);
+  await assert.rejects(witness(), /not confirmed: it has 1 days, and 3 were seen before/);
+  assert.equal(await witnessed('checkpoint'), cosigned);
+});
+
+test('no signed checkpoint makes a witness forget what it has seen', async () => {
+  const { size, ...checkpoint } = await publishBooks(service, folder);
+  await witness();
+  const cosigned = await witnessed('checkpoint');
+  for (const forged of [
+    { ...checkpoint, size: Number.NaN, root: rootOf([]) },
+    { ...checkpoint, size: 0, root: rootOf([]) },
+    { ...checkpoint, size: -size },
+    { ...checkpoint, size: Number.POSITIVE_INFINITY },
+    { ...checkpoint, size, root: Buffer.alloc(0) },
+  ]) {
+    await writeFile(file('checkpoint'), signCheckpoint(forged, service.keys.signers()));
+    await assert.rejects(witness(), /not confirmed: it is no checkpoint/, `${forged.size}`);
+    assert.equal(await witnessed('checkpoint'), cosigned);
+    assert.match((await differences()).join(), /the checkpoint is none/);
+    assert.notEqual(await verified(), 'verified');
+  }
+});
+
+test('a published file that is damaged is told, and breaks nothing', async () => {
+  const { origin } = await publishBooks(service, folder);
+  const short = verifierKey(origin, KINDS.log, Buffer.alloc(3));
+  await writeFile(file('keys'), `${short}\n${await readFile(file('keys'), 'utf8')}`);
+  await witness();
+  await writeFile(file('closings'), '{"a":\n');
+  assert.match((await differences()).join(), /^no day published: .* there are two histories$/);
+  await writeFile(file('checkpoint'), '\n\n');
+  await assert.rejects(witness(), /not confirmed: it is no checkpoint/);
 });
 
 test('after a rotation, the older key signs too until it is dropped', async () => {
