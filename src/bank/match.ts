@@ -9,7 +9,7 @@ import { MONEY } from '../principal.ts';
 import { notFound } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { Day, Id, Money, NullableText, Text, TransactionId, toId } from '../schema.ts';
-import { DAY_MS } from '../time.ts';
+import { addDays, DAY_MS } from '../time.ts';
 import {
   type Entry,
   EntryId,
@@ -54,12 +54,12 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
     const oldest = entries[0] ? Date.parse(`${entries[0].bookedOn}T00:00:00Z`) : service.clock().getTime();
     const since = new Date(oldest - LOOK_BACK_DAYS * DAY_MS);
     const movements = (await openMovements(tx, since)).filter(isWhole);
-    const exact = pair(entries, movements, names);
+    const exact = exactPairs(entries, movements);
     const used = new Set<unknown>(exact.flatMap(({ entry, movement }) => [entry, movement]));
     const left = <Each>(some: readonly Each[]) => some.filter((each) => !used.has(each));
     const payouts = payoutsIn(left(entries), await payableSettlements(tx));
     for (const { entry } of payouts) used.add(entry);
-    const suggested = pair(left(entries), left(movements), isNear);
+    const suggested = suggestedPairs(left(entries), left(movements));
     const store = async (some: readonly Pair[], how: How) => {
       for (const each of some) await storeMatch(tx, operator, each, each.entry.amount, how);
     };
@@ -73,21 +73,15 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
   });
 }
 
-/** Returns the pairs of equal amount and currency that fit, if neither side fits another one. */
-function pair(
-  entries: readonly Entry[],
-  movements: readonly Movement[],
-  fits: (entry: Entry, movement: Movement) => boolean,
-): Pair[] {
-  const byAmount = new Map<string, Movement[]>();
-  for (const movement of movements) {
-    const key = `${movement.currency} ${movement.amount}`;
-    byAmount.set(key, [...(byAmount.get(key) ?? []), movement]);
-  }
-  const found = entries.flatMap((entry) => {
-    const same = byAmount.get(`${entry.currency} ${entry.amount}`) ?? [];
-    return same.filter((movement) => fits(entry, movement)).map((movement) => ({ entry, movement }));
-  });
+/** Finds pairs among those of one amount, without comparing each with each: thousands may have it. */
+type Find = (entries: readonly Entry[], movements: readonly Movement[]) => readonly Pair[];
+
+/** Returns the pairs of equal amount and currency that are found, if neither side fits another one. */
+function pair(entries: readonly Entry[], movements: readonly Movement[], find: Find): Pair[] {
+  const keyOf = ({ currency, amount }: Entry | Movement) => `${currency} ${amount}`;
+  const byAmount = Map.groupBy(movements, keyOf);
+  const groups = [...Map.groupBy(entries, keyOf)];
+  const found = groups.flatMap(([key, same]) => find(same, byAmount.get(key) ?? []));
   const count = (of: (each: Pair) => unknown) => {
     const counts = new Map<unknown, number>();
     for (const each of found) counts.set(of(each), (counts.get(of(each)) ?? 0) + 1);
@@ -96,6 +90,59 @@ function pair(
   const [ofEntry, ofMovement] = [count(({ entry }) => entry), count(({ movement }) => movement)];
   return found.filter(({ entry, movement }) => ofEntry.get(entry) === 1 && ofMovement.get(movement) === 1);
 }
+
+const wordsOf = (text: string): string[] => text.match(/[\p{L}\p{N}]+/gu) ?? [];
+
+/**
+ * Finds the movements that an entry names. A movement is looked for under the word of its texts that the
+ * fewest movements have, and compared only with entries that have this word.
+ */
+function findNamed(entries: readonly Entry[], movements: readonly Movement[]): Pair[] {
+  const named = movements.flatMap((movement) =>
+    textsOf(movement).map((text) => ({ movement, words: wordsOf(text) })),
+  );
+  const uses = new Map<string, number>();
+  for (const { words } of named) for (const word of words) uses.set(word, (uses.get(word) ?? 0) + 1);
+  const usesOf = (word: string) => uses.get(word) ?? 0;
+  const byWord = Map.groupBy(named, ({ words }) =>
+    words.reduce((one, other) => (usesOf(other) < usesOf(one) ? other : one), words[0] ?? ''),
+  );
+  const byReference = Map.groupBy(movements, ({ bankReference }) => bankReference);
+  return entries.flatMap((entry) => {
+    const words = [...new Set(wordsOf(entry.description))];
+    const sharing = words.flatMap((word) => (byWord.get(word) ?? []).map(({ movement }) => movement));
+    const candidates = new Set([...(byReference.get(entry.reference) ?? []), ...sharing]);
+    return [...candidates]
+      .filter((movement) => names(entry, movement))
+      .map((movement) => ({ entry, movement }));
+  });
+}
+
+/** Finds the entries with one movement near them that has no other entry near it. */
+function findNear(entries: readonly Entry[], movements: readonly Movement[]): Pair[] {
+  const entriesNear = nearOf(entries, ({ bookedOn }) => bookedOn);
+  const movementsNear = nearOf(movements, ({ day }) => day);
+  return entries.flatMap((entry) => {
+    const [movement, another] = movementsNear(entry.bookedOn);
+    const isOnly = movement && !another && entriesNear(movement.day).length === 1;
+    return isOnly ? [{ entry, movement }] : [];
+  });
+}
+
+/** Returns a function that finds some of a few days around a day: at most two, since two are one too many. */
+function nearOf<Each>(some: readonly Each[], dayOf: (each: Each) => string): (day: string) => Each[] {
+  const byDay = Map.groupBy(some, dayOf);
+  const days = Array.from({ length: 2 * DAYS_APART + 1 }, (_, at) => at - DAYS_APART);
+  return (day) => days.flatMap((apart) => byDay.get(addDays(day, apart))?.slice(0, 2) ?? []).slice(0, 2);
+}
+
+/** Returns the pairs in which the entry names the movement. */
+export const exactPairs = (entries: readonly Entry[], movements: readonly Movement[]) =>
+  pair(entries, movements, findNamed);
+
+/** Returns the pairs of about the same day. */
+export const suggestedPairs = (entries: readonly Entry[], movements: readonly Movement[]) =>
+  pair(entries, movements, findNear);
 
 /** Returns the entries that pay a settlement: they name its number, and have its amount. */
 function payoutsIn(entries: readonly Entry[], payable: readonly Payable[]): PayoutSeen[] {
@@ -114,19 +161,16 @@ function holds(text: string, reference: string): boolean {
   return new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, 'u').test(text);
 }
 
-/** Returns whether an entry names a movement, as a separate word of its text. */
-function names(
-  { description, reference: entryReference }: Entry,
-  { reference, bankReference, settlement }: Movement,
-): boolean {
-  if (bankReference !== null && bankReference === entryReference) return true;
-  return [reference, bankReference, settlement].some((each) => {
-    return each !== null && each.length >= REFERENCE_MIN && holds(description, each);
-  });
-}
+/** Returns the texts by which an entry may name a movement. */
+const textsOf = ({ reference, bankReference, settlement }: Movement): string[] =>
+  [reference, bankReference, settlement].flatMap((each) =>
+    each !== null && each.length >= REFERENCE_MIN && wordsOf(each).length > 0 ? [each] : [],
+  );
 
-function isNear({ bookedOn }: Entry, { day }: Movement): boolean {
-  return Math.abs(Date.parse(bookedOn) - Date.parse(day)) <= DAYS_APART * DAY_MS;
+/** Returns whether an entry names a movement, as a separate word of its text. */
+function names({ description, reference }: Entry, movement: Movement): boolean {
+  if (movement.bankReference !== null && movement.bankReference === reference) return true;
+  return textsOf(movement).some((each) => holds(description, each));
 }
 
 /**

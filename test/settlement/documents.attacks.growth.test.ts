@@ -1,6 +1,8 @@
 import { test } from 'node:test';
 import { readCamt } from '../../src/bank/camt.ts';
 import { readBankCsv } from '../../src/bank/csv.ts';
+import type { Entry, Movement } from '../../src/bank/entries.ts';
+import { exactPairs, suggestedPairs } from '../../src/bank/match.ts';
 import { readAccounts } from '../../src/settlement/payout-file.ts';
 import { assertLinear, trying } from '../support/growth.ts';
 
@@ -127,4 +129,36 @@ test('the accounts of a payout file are read in linear time', async () => {
     (length) => make(length).replace('date,amount', 'merchantId,name,iban,bic'),
   ]);
   await assertReads(Object.fromEntries(texts), (bytes) => readAccounts(bytes.toString()));
+});
+
+/** About as many characters as an entry and a movement have. */
+const SIDE_LENGTH = 64;
+
+/**
+ * Entries and movements, of which all have the same amount.
+ * @param reference of the movement with a number
+ */
+const sides = (length: number, reference: (index: number) => string) => {
+  const numbers = Array.from({ length: Math.ceil(length / SIDE_LENGTH) }, (_, index) => index);
+  const same = { amount: 100_000n, currency: 'EUR' };
+  const entries = numbers.map((index) => ({
+    ...{ ...same, bookedOn: '2026-03-02', reference: `B-${index}` },
+    description: `payment for ${reference(index)}, thank you`,
+  }));
+  const movements = numbers.map((index) => ({
+    ...{ ...same, day: '2026-03-01', reference: reference(index), bankReference: null, settlement: null },
+  }));
+  return [entries as unknown as Entry[], movements as unknown as Movement[]] as const;
+};
+
+test('entries of the bank are matched in linear time, though thousands have one amount', async () => {
+  for (const find of [exactPairs, suggestedPairs])
+    for (const [name, reference] of Object.entries({
+      'different references': (index: number) => `TOPUP-${index}`,
+      'references with the same words': (index: number) => `top up no ${index} for payment`,
+    }))
+      await assertLinear(`${find.name}: ${name}`, LONGEST, (length) => {
+        const [entries, movements] = sides(length, reference);
+        return () => find(entries, movements);
+      });
 });
