@@ -95,6 +95,8 @@ function payments(group: readonly Paid[], block: Block): Xml {
     'PmtInf',
     text('PmtInfId', id),
     text('PmtMtd', 'TRF'),
+    // Otherwise many banks debit the sum of a file as one entry, in which no payment is found.
+    text('BtchBookg', 'false'),
     text('NbOfTxs', String(group.length)),
     text('CtrlSum', sumOf(group)),
     block.isSepa ? element('PmtTpInf', element('SvcLvl', text('Cd', 'SEPA'))) : undefined,

@@ -59,9 +59,9 @@ type Wanted = {
 };
 
 /**
- * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding. A settlement
- * whose payment was returned can be paid again.
- * @throws Problem; Refusal `18`, `94`; `58` if the settlement is not to be paid; `51` if the account has less
+ * Books that an approved settlement was paid: PAYOUT, from the settlement account to funding, even if later
+ * reversals leave less on it. A settlement whose payment was returned can be paid again.
+ * @throws Problem; Refusal `18`, `94`; `58` if the settlement is not to be paid
  */
 export const pay = (operator: Operator, wanted: Wanted) => move(operator, wanted, PAY);
 

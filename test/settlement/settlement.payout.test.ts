@@ -213,6 +213,7 @@ test('a payout file fits its schema, and pays on a bank day in letters that bank
     '<Nm>Operator + Co .Ltd.</Nm>',
     '<Nm>Cafe Grosse</Nm>',
     '<ReqdExctnDt><Dt>2026-03-09</Dt>',
+    '<BtchBookg>false</BtchBookg>',
     '<ChrgBr>SHAR</ChrgBr>',
   ])
     assert.ok(content.includes(part), `${part} in ${content}`);
