@@ -31,15 +31,27 @@ import { checkInput } from './validate.ts';
  * database").
  */
 const lanesOf = kept(({ db }) => ({
-  quick: new Turns(db, { atOnce: 2, rests: true }),
-  heavy: new Turns(db, { atOnce: 1, rests: true }),
+  quick: { turns: new Turns(db, { atOnce: 2, rests: true }), insideMax: 200, ofClients: new Map() },
+  heavy: { turns: new Turns(db, { atOnce: 1, rests: true }), insideMax: 21, ofClients: new Map() },
 }));
 
-/**
- * The most reads in each queue. A report takes about a second and a list some milliseconds, so the clients of
- * further reads would time out.
- */
-const INSIDE_MAX = { quick: 200, heavy: 21 };
+type Lane = {
+  readonly turns: Turns;
+  /**
+   * The most reads in the queue. A report takes about a second and a list some milliseconds, so the clients
+   * of further reads would time out.
+   */
+  readonly insideMax: number;
+  /** How many of them are of each client. */
+  readonly ofClients: Map<string, number>;
+};
+
+/** The part of a queue that one client may fill, so that it keeps no other one out. */
+const PART_OF_CLIENT = 1 / 3;
+
+/** Who waits in a queue: a merchant with all its people, or a person or token of the operator. */
+const clientOf = ({ kind, id, merchantId }: Principal) =>
+  merchantId === null ? `${kind} ${id}` : `merchant ${merchantId}`;
 
 /** A request from a door. */
 export type Request = {
@@ -116,12 +128,23 @@ async function requireActive({ service, principal }: Caller): Promise<void> {
 }
 
 async function read(operation: AnyOperation, caller: Caller, input: Fields): Promise<unknown> {
-  const { service } = caller;
-  const lanes = lanesOf(service);
-  const lane = operation.isHeavy ? 'heavy' : 'quick';
-  if (lanes[lane].size >= INSIDE_MAX[lane])
+  const { service, principal } = caller;
+  const lane: Lane = lanesOf(service)[operation.isHeavy ? 'heavy' : 'quick'];
+  const { turns, insideMax, ofClients } = lane;
+  const client = clientOf(principal);
+  const own = ofClients.get(client) ?? 0;
+  if (turns.size >= insideMax)
     throw new Problem('too-many-requests', 'the service answers many other requests: ask again in a moment');
-  return lanes[lane].run(() => operation.run(caller, input));
+  if (own >= insideMax * PART_OF_CLIENT)
+    throw new Problem('too-many-requests', 'you have many requests in progress: wait for their answers');
+  ofClients.set(client, own + 1);
+  try {
+    return await turns.run(() => operation.run(caller, input));
+  } finally {
+    const left = (ofClients.get(client) ?? 0) - 1;
+    if (left > 0) ofClients.set(client, left);
+    else ofClients.delete(client);
+  }
 }
 
 /** Returns whether a principal may call an operation, whatever the input. */

@@ -5,9 +5,11 @@ import type { Service } from '../../src/context.ts';
 import { Turns } from '../../src/db/turns.ts';
 import { reading, tableOf } from '../../src/operation.ts';
 import { perform } from '../../src/operations/perform.ts';
+import type { Principal } from '../../src/principal.ts';
 import { COMMAND_LINE } from '../support/harness.ts';
 
-test('heavy operations run one at a time in their order, and only a bounded number waits', async () => {
+/** A heavy operation that lasts until it is ended, at a service of its own. */
+function heavyReads() {
   const begun: number[] = [];
   const ends: ((error?: Error) => void)[] = [];
   const [heavy] = tableOf(
@@ -27,14 +29,23 @@ test('heavy operations run one at a time in their order, and only a bounded numb
         }),
     }),
   );
-  assert.ok(heavy);
   const service = { db: { isBusy: () => false }, memory: new Map() } as unknown as Service;
-  const ask = (place: number) => perform(heavy, { service, principal: COMMAND_LINE, input: { place } });
+  const ask = (place: number, by: Partial<Principal>) => {
+    const principal = { ...COMMAND_LINE, kind: 'token', ...by } as Principal;
+    return perform(heavy ?? assert.fail(), { service, principal, input: { place } });
+  };
   const turn = () => new Promise((resolve) => setImmediate(resolve));
-  const answers = Array.from({ length: 21 }, (_, place) => ask(place).catch(() => 'failed'));
+  return { begun, ends, ask, turn };
+}
+
+test('heavy operations run one at a time in their order, and only a bounded number waits', async () => {
+  const { begun, ends, ask, turn } = heavyReads();
+  const answers = Array.from({ length: 21 }, (_, place) =>
+    ask(place, { id: String(place % 3) }).catch(() => 'failed'),
+  );
   await turn();
   assert.deepEqual(begun, [0]);
-  await assert.rejects(ask(21), { code: 'too-many-requests' });
+  await assert.rejects(ask(21, { id: '3' }), { code: 'too-many-requests', message: /many other requests/ });
   ends[0]?.(new Error('it failed'));
   await turn();
   assert.deepEqual(begun, [0, 1]);
@@ -49,6 +60,26 @@ test('heavy operations run one at a time in their order, and only a bounded numb
     begun,
     Array.from({ length: 21 }, (_, place) => place),
   );
+});
+
+test('a client fills a third of the queue, and keeps no other one out', async () => {
+  const { ends, ask, turn } = heavyReads();
+  // The people and tokens of a merchant are one client.
+  const ofMerchant = (place: number) => ask(place, { id: String(place), merchantId: 5 });
+  const all = Array.from({ length: 7 }, (_, place) => ofMerchant(place));
+  await turn();
+  await assert.rejects(ofMerchant(7), { code: 'too-many-requests', message: /you have many requests/ });
+  for (const other of [{ id: '9' }, { id: '9', kind: 'user' as const }, { id: '9', merchantId: 6 }])
+    all.push(ask(8, other));
+  for (let place = 0; place < all.length; place++) {
+    await turn();
+    ends[place]?.();
+  }
+  await Promise.all(all);
+  const again = ofMerchant(0);
+  await turn();
+  ends.at(-1)?.();
+  await again;
 });
 
 test('while tills are busy, one piece of work runs, and rests before the next one begins', async (t) => {

@@ -14,6 +14,7 @@ import { actorOf, type Principal } from '../../principal.ts';
 import { invalid, Problem } from '../../problem.ts';
 import { type File, parametersOf, typeOf } from '../../schema.ts';
 import { begun, JSON_TYPE, renameRequest } from '../answer.ts';
+import { Shares } from '../overload.ts';
 import { checkHead, parseJson, prefersGzip } from '../wire.ts';
 import { type Desk, PREFIXES } from './desk.ts';
 import { identifyAgain, identifyPrincipal } from './identify.ts';
@@ -25,7 +26,7 @@ import { sendProblem } from './problems.ts';
 const POLL_MS = 500;
 /** The interval of heartbeats: a proxy closes a connection after a minute without data. */
 const HEARTBEAT_MS = 15_000;
-/** The most streams at a time: each asks the database twice a second. */
+/** The most streams at a time, shared by people and tokens: each stream asks the database twice a second. */
 const STREAMS_MAX = 20;
 const END_STATES: readonly string[] = ['COMPLETED', 'CANCELED', 'FAILED'];
 
@@ -34,24 +35,26 @@ function serveProgress(app: FastifyInstance, desk: Desk): void {
   const { service } = desk;
   const closing = new AbortController();
   app.addHook('preClose', async () => closing.abort());
-  let open = 0;
+  const streams = new Shares<string>(STREAMS_MAX);
   app.get(`${PREFIXES.operator}/jobs/:id/events`, async (request, reply) => {
     const input = { id: (request.params as { id: string }).id };
     const show = async (principal: Principal) => {
       if (principal.merchantId !== null) throw new Problem('forbidden');
       return (await perform(showJob as never, { service, principal, input })).output as Job;
     };
-    const first = await show(await identifyPrincipal(desk, request, reply, 'operator'));
+    const principal = await identifyPrincipal(desk, request, reply, 'operator');
+    const first = await show(principal);
     const next = async () => show(await identifyAgain(desk, request, 'operator'));
-    if (open >= STREAMS_MAX)
+    const follower = `${principal.kind} ${principal.id}`;
+    if (!streams.hasPlace(follower))
       throw new Problem(
         'too-many-requests',
         `${STREAMS_MAX} pages follow jobs at the moment: close one, or ask for the job instead`,
       );
-    open++;
+    streams.take(follower);
     const gone = new AbortController();
     reply.raw.once('close', () => {
-      open--;
+      streams.leave(follower);
       gone.abort();
     });
     const signal = AbortSignal.any([closing.signal, gone.signal]);
