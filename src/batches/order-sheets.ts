@@ -50,8 +50,8 @@ const LISTED_MAX = 50;
  * CSV.
  */
 const VOUCHERS_MAX = 10_000;
-/** The number of sheets drawn at the same time. Each takes a core. */
-const AT_ONCE_MAX = 2;
+/** The number of files drawn at the same time, each of another merchant. Each takes a core. */
+const AT_ONCE_MAX = 4;
 
 type Language = (typeof CARD_LANGUAGES)[number];
 

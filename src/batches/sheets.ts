@@ -3,9 +3,10 @@ import { PassThrough } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Worker } from 'node:worker_threads';
 import type * as print from '@scrip/print';
-import type { Service } from '../context.ts';
+import { kept, type Service } from '../context.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { findMerchant } from '../merchants/merchants.ts';
+import { Problem } from '../problem.ts';
 import { findDesign } from '../products/designs.ts';
 import { findProduct } from '../products/products.ts';
 import type { Batch } from './batch.ts';
@@ -80,16 +81,31 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
  * @param design.passphrase that opens the document; without it, the document is not sealed
  * @param exporting exports the vouchers, and records it
  */
-export function drawSheets(
-  { clock }: Service,
+export async function* drawSheets(
+  service: Service,
   described: print.Batch,
   design: { readonly language?: print.Language | undefined; readonly passphrase?: string | undefined },
   exporting: Exporting,
 ): AsyncGenerator<Buffer> {
-  return exportedPieces(exporting, (vouchers, count) =>
-    drawAside({ batch: described, options: { count, printedAt: clock(), ...design } }, vouchers),
-  );
+  const drawn = drawnAt(service);
+  const { merchantId } = described;
+  if (drawn.has(merchantId))
+    throw new Problem('too-many-requests', 'sheets of this merchant are being drawn: try again in a minute');
+  drawn.add(merchantId);
+  try {
+    yield* exportedPieces(exporting, (vouchers, count) =>
+      drawAside({ batch: described, options: { count, printedAt: service.clock(), ...design } }, vouchers),
+    );
+  } finally {
+    drawn.delete(merchantId);
+  }
 }
+
+/**
+ * The merchants whose sheets are drawn at the moment: one file for each, so that one that reads its files
+ * slowly leaves places for the others.
+ */
+const drawnAt = kept(() => new Set<string>());
 
 type Exporting = (write: Write) => Promise<unknown>;
 

@@ -1,6 +1,7 @@
 import type * as print from '@scrip/print';
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
+import { kept, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { assign, insertInto, sql } from '../db/sql.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
@@ -72,14 +73,23 @@ export async function requireDesign(db: Queries, name: string | null | undefined
   if (typeof name === 'string' && !(await findDesign(db, name))) throw notFound(`design ${name}`);
 }
 
-/** Returns the picture of a logo. @throws Problem for a file that is no logo */
-async function pictureOf(file: string): Promise<Buffer> {
+/** Whether a logo is being read: one at a time, since a file can be made to take a core for some seconds. */
+const readingOf = kept(() => ({ isBusy: false }));
+
+/** Returns the picture of a logo. @throws Problem for a file that is no logo, or while another one is read */
+async function pictureOf(service: Service, file: string): Promise<Buffer> {
   const { readLogo, LogoError } = await import('@scrip/print');
+  const reading = readingOf(service);
+  if (reading.isBusy)
+    throw new Problem('too-many-requests', 'another logo is being read: try again in a moment');
+  reading.isBusy = true;
   try {
     return await readLogo(Buffer.from(file, 'base64'));
   } catch (error) {
     if (error instanceof LogoError) throw invalid('logo', 'logo', error.message);
     throw error;
+  } finally {
+    reading.isBusy = false;
   }
 }
 
@@ -145,10 +155,12 @@ const set = changing({
   roles: MANAGE,
   approval: alone('It moves no money: it says how cards look.'),
   bodyMaxBytes: BODY_MAX_BYTES,
+  // A logo is read before the transaction begins.
+  effect: 'outside',
   async run(caller, { name, logo, ...given }) {
     const { db } = caller.service;
     await checkTexts(given);
-    const picture = typeof logo === 'string' ? await pictureOf(logo) : logo;
+    const picture = typeof logo === 'string' ? await pictureOf(caller.service, logo) : logo;
     return db.transaction(async (tx) => {
       const [before] = await tx.query<Design>(
         sql`select ${SHOWN} from card_designs where name = ${name} for update`,

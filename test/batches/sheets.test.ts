@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exportBatch, listExports } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
-import { SHEETS } from '../../src/batches/order-sheets.ts';
+import { counted, SHEETS } from '../../src/batches/order-sheets.ts';
 import { describeCards, drawSheets } from '../../src/batches/sheets.ts';
 import { sql } from '../../src/db/sql.ts';
 import { actFor } from '../../src/merchants/merchants.ts';
@@ -190,7 +190,7 @@ test('a card that was downloaded is ordered again with a reason, and each order 
   assert.equal(await download(last), 409, 'the card was replaced after it was ordered');
 });
 
-test('at most two downloads are drawn at the same time', async (t) => {
+test('one file of a merchant is drawn at a time, and at most four of all', async (t) => {
   const { listening, ada, bob, batch } = await printable(t);
   const { service } = listening;
   const proposed = await ada.post(`/batches/${batch.transactionId}/sheets`, {});
@@ -207,13 +207,23 @@ test('at most two downloads are drawn at the same time', async (t) => {
     };
     return file.content[Symbol.asyncIterator]();
   };
-  const [first, second, third] = [await begin(), await begin(), await begin()];
-  await Promise.all([first.next(), second.next()]);
-  await assert.rejects(third.next(), { code: 'too-many-requests' });
+  const first = await begin();
+  await first.next();
+  await assert.rejects((await begin()).next(), { code: 'too-many-requests', message: /of this merchant/ });
+  const described = await describeCards(service, batch, 'DEFAULT');
+  const drawing = (merchantId: string) =>
+    counted(
+      drawSheets(service, { ...described, merchantId }, {}, (write) =>
+        exportBatch(asOperator(service), batch, 'pdf', write),
+      ),
+    );
+  const others = ['101', '102', '103'].map(drawing);
+  for (const other of others) assert.equal((await other.next()).done, false);
+  await assert.rejects(drawing('104').next(), { code: 'too-many-requests', message: /^other sheets/ });
   await first.return?.();
-  const fourth = await begin();
-  assert.equal((await fourth.next()).done, false);
-  await Promise.all([second.return?.(), fourth.return?.()]);
+  const again = await begin();
+  assert.equal((await again.next()).done, false);
+  await Promise.all([again, ...others].map((each) => each.return?.()));
 });
 
 test('a download that is not read to its end is recorded as aborted', async (t) => {

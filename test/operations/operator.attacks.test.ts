@@ -4,6 +4,7 @@ import { audit } from '../../src/audit/audit.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { writeCursor } from '../../src/page.ts';
+import { designs } from '../../src/products/designs.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { asOperator } from '../support/harness.ts';
 import { operatorApi } from '../support/operator.api.ts';
@@ -66,5 +67,50 @@ describe('a token that does something often', () => {
     for (let count = 0; count < 12; count++)
       statuses.push((await api.post(`/webhooks/${id}/test`, { reason: 'x' })).status);
     assert.deepEqual(statuses, [...Array(10).fill(200), 429, 429]);
+  });
+});
+
+describe('a colleague', () => {
+  test('makes the service read one logo at a time, outside of any transaction', async () => {
+    const { service } = api.testService;
+    const svg =
+      '<svg xmlns="http://www.w3.org/2000/svg" width="4" height="4"><rect width="4" height="4"/></svg>';
+    const logo = Buffer.from(svg).toString('base64');
+    const all = ['one', 'two', 'three'].map((name) => designs.set.run(asOperator(service), { name, logo }));
+    const done = await Promise.allSettled(all);
+    assert.deepEqual(
+      done.map((each) => (each.status === 'fulfilled' ? each.value.name : each.reason.code)),
+      ['one', 'too-many-requests', 'too-many-requests'],
+    );
+    assert.equal(designs.set.effect, 'outside');
+    assert.equal((await designs.set.run(asOperator(service), { name: 'two', logo })).hasLogo, true);
+  });
+
+  test('who follows a job on many pages leaves places for others', async () => {
+    const job = await api.post('/reconcile', {});
+    const follow = async (token: string) => {
+      const closing = new AbortController();
+      const { status, body } = await fetch(
+        `${api.testService.baseUrl}/operator/v1/jobs/${job.body.id}/events`,
+        {
+          headers: { authorization: `Bearer ${token}` },
+          signal: closing.signal,
+        },
+      );
+      const end = async () => {
+        closing.abort();
+        await body?.cancel().catch(() => {});
+      };
+      return { status, end };
+    };
+    const [one, other] = [await api.token(['auditor']), await api.token(['auditor'])];
+    const pages = await Promise.all(Array.from({ length: 20 }, () => follow(one)));
+    assert.deepEqual(new Set(pages.map(({ status }) => status)), new Set([200]));
+    pages.push(await follow(one), await follow(other));
+    assert.deepEqual(
+      pages.slice(-2).map(({ status }) => status),
+      [429, 200],
+    );
+    for (const { end } of pages) await end();
   });
 });
