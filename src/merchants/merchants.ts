@@ -232,7 +232,7 @@ export async function merchantNamed(
   id: string | number | null | undefined,
 ): Promise<string | null> {
   if (id === null || id === undefined) return null;
-  return (await findMerchant(caller.service.db, Number(id)))?.name ?? `merchant ${id}`;
+  return (await findMerchant(caller.service.db, toId(String(id), 'merchantId')))?.name ?? `merchant ${id}`;
 }
 
 /** Returns the name of a merchant, and its page. */

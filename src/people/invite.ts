@@ -14,6 +14,7 @@ import {
   type Account,
   changeUser,
   checkRoles,
+  ERASED_HOST,
   forgetCredentials,
   grantsPower,
   NamedUser,
@@ -89,6 +90,7 @@ function readEmail(text: string): string {
   const email = text.trim().toLowerCase();
   if (!/^[^\s@"<>]{1,64}@[^\s@"<>]{1,189}$/.test(email) || /\p{C}/u.test(email))
     throw invalid('email', 'format', 'must be an email address');
+  if (email.endsWith(ERASED_HOST)) throw invalid('email', 'erased', 'is one that erased people get');
   return email;
 }
 

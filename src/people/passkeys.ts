@@ -96,6 +96,13 @@ export async function beginPasskey(own: SignedIn): Promise<Asked<PublicKeyCreden
   return { options, token };
 }
 
+/** The ways to reach a device, of which it says what it likes: they are not signed. */
+const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const;
+
+function transportsOf({ response: { transports } }: RegistrationResponseJSON) {
+  return TRANSPORTS.filter((each) => Array.isArray(transports) && transports.includes(each));
+}
+
 /**
  * Adds a passkey, and ends the user's other sessions.
  * @throws Problem `step-up-required`; `unauthorized`; `invalid`
@@ -113,7 +120,8 @@ export async function addPasskey(
   const verified = await verifyRegistrationResponse({ response, ...expected }).catch(() => undefined);
   if (!verified?.verified || !(await useOnce(service, token)))
     throw invalid('response', 'passkey', 'is not what the device was asked for');
-  const { id, publicKey, counter, transports = [] } = verified.registrationInfo.credential;
+  const { id, publicKey, counter } = verified.registrationInfo.credential;
+  const transports = transportsOf(response);
   await service.db.transaction(async (tx) => {
     const [added] = await tx.query(sql`
 insert into passkeys (id, user_id, name, public_key, counter, transports, created_at)

@@ -102,7 +102,7 @@ const ON_MACHINE: Condition = {
 const LINK_OF_MACHINE: Condition = {
   text: 'the command line printed the link, so that nobody knows who has it',
   async applies({ service: { db } }, { id }) {
-    const user = await findUser(db, Number(id));
+    const user = await findUser(db, toId(String(id)));
     return user?.hasPrintedLink === true && !user.confirmed;
   },
 };

@@ -297,6 +297,9 @@ const remove = changing({
     }),
 });
 
+/** The end of the addresses of erased people, which nobody can have. */
+export const ERASED_HOST = '@erased.invalid';
+
 const erase = changing({
   name: 'user.erase',
   title: 'Erase',
@@ -319,7 +322,7 @@ const erase = changing({
       const result = await updateUser(
         tx,
         user.id,
-        sql`email = ${`user-${user.id}@erased.invalid`}, name = 'Erased', erased_at = ${caller.service.clock()}`,
+        sql`email = ${`user-${user.id}${ERASED_HOST}`}, name = 'Erased', erased_at = ${caller.service.clock()}`,
       );
       return { result, audited: { action: 'user.erase' } };
     }),

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import { sql } from '../../src/db/sql.ts';
 import { Authenticator } from '../support/authenticator.ts';
 import { Browser, enrolled, PASSWORD, type Person, signIn } from '../support/browser.ts';
 import { type ListeningService, testService } from '../support/harness.ts';
@@ -44,6 +45,31 @@ test('a passkey signs in without a password, and serves for a step-up', async (t
   assert.equal((await other.send('DELETE', `/account/passkeys/${device.id}`)).status, 204);
   const removed = (await browser.post('/session/passkey/options')).body;
   assert.equal((await browser.post('/session', { passkey: device.get(removed, { origin }) })).status, 401);
+});
+
+test('what a device says of itself, which nothing signs, is kept only as far as it is known', async (t) => {
+  const listening = await named(t);
+  const origin = listening.baseUrl;
+  const { browser, person } = await enrolled(listening);
+  const add = async (name: string, transports: unknown) => {
+    const device = new Authenticator();
+    const options = (await browser.post('/account/passkeys/options')).body;
+    const made = device.create(options, { origin });
+    const response = { ...made, response: { ...made.response, transports } };
+    return browser.post('/account/passkeys', { name, response });
+  };
+  for (const transports of [['usb', '\u0000', 7, 'x'.repeat(1_000), 'usb'], { usb: true }, 'usb', null]) {
+    const added = await add('Key', transports);
+    assert.equal(added.status, 200, added.text);
+  }
+  for (const name of ['\u0000', 'Lap\u202etop', '']) {
+    const refused = await add(name, []);
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid'], refused.text);
+  }
+  const stored = await listening.service.db.query<{ transports: string[] }>(
+    sql`select transports from passkeys where user_id = ${person.id} order by created_at, id`,
+  );
+  assert.deepEqual(stored.map(({ transports }) => transports.join()).sort(), ['', '', '', 'usb']);
 });
 
 test('a passkey is refused if unverified, of another origin, copied, or for another challenge', async (t) => {

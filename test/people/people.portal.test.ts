@@ -62,3 +62,17 @@ select name, rows from (
     [],
   );
 });
+
+test('nobody is invited with an address that an erased person gets', async (t) => {
+  const listening = await testService(t);
+  const { id: merchantId } = await listening.createMerchant();
+  const { browser } = await enrolled(listening, { merchantId });
+  const leaver = await enrolled(listening, { merchantId, email: 'lea@example.com', roles: ['viewer'] });
+  const path = `/users/${leaver.person.id}`;
+  const email = `User-${leaver.person.id}@Erased.invalid`;
+  const blocking = await browser.post('/users', { email, roles: ['cashier'] });
+  assert.deepEqual([blocking.status, blocking.body.code], [400, 'invalid'], blocking.text);
+  await browser.post(`${path}/disable`);
+  const erased = await browser.post(`${path}/erase`);
+  assert.equal(erased.body.state, 'erased', erased.text);
+});

@@ -150,3 +150,15 @@ test('a password is checked at the cost of its hash, and hashed again at the pre
   assert.equal(wrong.status, 401);
   await signIn(listening, person);
 });
+
+test('an address with characters that the database cannot hold is refused before it is asked', async (t) => {
+  const { baseUrl } = await testService(t);
+  for (const door of ['operator', 'portal'] as const)
+    for (const email of ['ada\u0000@example.com', '\u0000', 'ada\ud800@example.com']) {
+      const { status, body, text } = await new Browser(baseUrl, door).post('/session', {
+        email,
+        password: 'x',
+      });
+      assert.deepEqual([status, body.code], [400, 'invalid'], text);
+    }
+});

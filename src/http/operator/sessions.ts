@@ -43,7 +43,7 @@ import {
   stepUp,
 } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
-import { Input, MerchantId, NullableText, Numbered, Text, Time, toId, Word } from '../../schema.ts';
+import { Input, Line, MerchantId, NullableText, Numbered, Text, Time, toId, Word } from '../../schema.ts';
 import { zoneOfBooks } from '../../zone.ts';
 import { type Desk, PREFIXES } from './desk.ts';
 import { OIDC_PATH, oidcRoutes } from './oidc.ts';
@@ -69,9 +69,11 @@ const Typed = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
 /** The answer of a device to a passkey challenge, sent by a browser. */
 const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
 
+const Email = Line(300, 'An email address.', 'ada@example.com');
+
 /** One of the ways to sign in, or the second step of one. */
 const SignIn = Input({
-  email: Type.Optional(Typed()),
+  email: Type.Optional(Email),
   password: Type.Optional(Typed(1_000)),
   merchantId: Type.Optional(MerchantId),
   totp: Type.Optional(Typed(10)),
@@ -84,7 +86,7 @@ const Link = Input({ token: Typed() });
 const Enrollment = Input({ token: Typed(), name: Typed(), password: Typed(1_000), totp: Typed(10) });
 const Password = Input({ password: Typed(1_000), newPassword: Typed(1_000) });
 const NewPasskey = Input({
-  name: Typed(100),
+  name: Line(100, 'What its owner calls the passkey.', 'Laptop'),
   response: Type.Unsafe<RegistrationResponseJSON>({ type: 'object' }),
 });
 
