@@ -202,14 +202,20 @@ export function declinesOf(db: Queries, serialNumber: bigint, limit: number): Pr
 select ${COLUMNS} from declines where serial_number = ${serialNumber} order by id desc limit ${limit}`);
 }
 
-/** Adds the currencies of the vouchers. */
+/**
+ * Adds the currencies of the vouchers, but for 14: the serial number in such a request may be one of another
+ * merchant, which is like one that does not exist.
+ */
 async function withCurrency(db: Queries, declines: readonly Row[]): Promise<Decline[]> {
-  const serials = [...new Set(declines.flatMap(({ serialNumber }) => serialNumber ?? []))];
+  const known = declines.filter(({ code }) => code !== '14');
+  const serials = [...new Set(known.flatMap(({ serialNumber }) => serialNumber ?? []))];
   const vouchers = await db.query<{ serial: string; currency: string }>(sql`
 select v.serial_number::text as serial, b.currency from vouchers v join batches b on b.id = v.batch_id
 where v.serial_number = any (${plainArray(serials)}::bigint[])`);
   const currencies = new Map(vouchers.map(({ serial, currency }) => [serial, currency]));
-  return declines.map((each) => ({ ...each, currency: currencies.get(each.serialNumber ?? '') ?? null }));
+  const currencyOf = ({ code, serialNumber }: Row) =>
+    (code === '14' ? undefined : currencies.get(serialNumber ?? '')) ?? null;
+  return declines.map((each) => ({ ...each, currency: currencyOf(each) }));
 }
 
 /** The answers that show whether a code exists. An opaque merchant gets 14 instead of each. */
