@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
-import { readdir, readFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { SETTINGS } from '../../src/config.ts';
+import { folderOf } from '../support/folder.ts';
 import { readProgram } from '../support/program.ts';
 
 const FOLDER = new URL('../../deploy/', import.meta.url);
+/** The image on which that of Scrip is built. */
+const BASE = '$' + '{NODE_IMAGE}$' + '{NODE_DIGEST}';
 /** Variables of the files themselves: the proxy's domain and processes, and the folder of nightly backups. */
 const OWN = ['SCRIP_DOMAIN', 'SCRIP_UPSTREAMS', 'SCRIP_BACKUPS'];
 
@@ -58,12 +64,31 @@ test('each image of a deployment has an exact tag, and that of Scrip is this ver
     })),
   );
   assert.ok(images.length >= 10);
-  for (const { file, image } of images.filter((each) => each.image !== '$' + '{NODE_IMAGE}')) {
+  for (const { file, image } of images.filter(({ image }) => image !== BASE)) {
     const [, name, tag] =
       /^([a-z/]+):v?(\d+\.\d+(?:\.\d+)?[\w-]*)(?:\$\{[A-Z]+_DIGEST:-\})?$/.exec(image) ?? [];
     assert.ok(tag, `${file} has ${image}`);
     if (name === 'scrip') assert.equal(tag, version, file);
   }
+});
+
+test('the digests are those of every image that is not built here', async (t) => {
+  const folder = folderOf(t);
+  // In the place of Docker: the digest tells which image was asked for.
+  const docker = '#!/bin/sh\n[ "$6" != "$REFUSED" ] || exit 1\necho "sha256:$6"\n';
+  await writeFile(`${folder}/docker`, docker, { mode: 0o755 });
+  const run = (refused = '') =>
+    promisify(execFile)('sh', [fileURLToPath(new URL('digests.sh', FOLDER))], {
+      env: { PATH: `${folder}:${process.env['PATH']}`, REFUSED: refused },
+    });
+  const { stdout } = await run();
+  const compose = await readFile(new URL('compose.yaml', FOLDER), 'utf8');
+  const wanted = [...compose.matchAll(/image: (\S+)\$\{(\w+_DIGEST):-\}/g)];
+  const expected = wanted.map(([, image, name]) => `${name}=@sha256:${image}`);
+  assert.ok(expected.length >= 5);
+  const node = /^ARG NODE_IMAGE=(.*)$/m.exec(await readFile(new URL('Dockerfile', FOLDER), 'utf8'))?.[1];
+  assert.deepEqual(stdout.trim().split('\n'), [`NODE_DIGEST=@sha256:${node}`, ...expected]);
+  await assert.rejects(run(node), 'an image that its registry does not show');
 });
 
 test('only the step that migrates has the address of the owner', async () => {
