@@ -72,7 +72,7 @@ const LONG = new Set(
     generate give-up http.attacks.growth http.download http.fuzz http.overload import.vouchers keys.kms
     keys.rotate list.rows model operator.table operator.till people.attacks people.lockout.attacks pin.guard
     reconcile.differences redeem.race release reseal sandbox sdk.cli sdk.download sdk.listen sdk.network
-    sdk.python secrets.whole serve.drain settlement settlement.payout sheets webhooks.delivery
+    sdk.python secrets.whole serve.drain settlement settlement.payout sheets soak webhooks.delivery
 `
     .trim()
     .split(/\s+/),
