@@ -40,6 +40,13 @@ export const KeyId = Type.String({
   examples: ['key_0a1B2c3D4e5F6g7H'],
 });
 
+/** It is not unique: a key that replaces another one has the same name. */
+const KeyName = Line(
+  100,
+  'What calls with it, such as a till or a shop system: people know it by this.',
+  'Till 3',
+);
+
 const LimitSchema = Type.Object({ perSecond: { ...Count, title: 'Calls per second' }, burst: Count });
 const Scopes = Type.Array(Word(PERMISSIONS), {
   minItems: 1,
@@ -55,6 +62,7 @@ const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
 
 const KeySchema = Type.Object({
   keyId: { ...KeyId, title: 'Key ID' },
+  name: NullableText,
   merchantId: MerchantId,
   madeBy: Word(['merchant', 'operator'] as const, { description: 'Whose user, token or command made it.' }),
   createdAt: Time,
@@ -75,8 +83,9 @@ export type ApiKey = Static<typeof KeySchema>;
 /** A new API key. The secret is shown once, and only its hash is stored. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
 
-/** The restrictions of a key, by default none. */
+/** The name of a key and its restrictions, by default none. */
 export type Restrictions = {
+  readonly name?: string | null | undefined;
   readonly scopes?: readonly Permission[] | null | undefined;
   /** The networks as returned by `readNetwork`. */
   readonly networks?: readonly string[] | null | undefined;
@@ -131,9 +140,11 @@ export async function makeKey(
   tx: Queries,
   merchantId: number,
   now: Date,
-  { scopes = null, networks = null, expiresAt = null, perSecond = null, burst = null }: Restrictions = {},
+  restrictions: Restrictions = {},
   isOfMerchant = false,
 ): Promise<{ key: NewKey; change: Change }> {
+  const { name = null, scopes = null, networks = null, expiresAt = null } = restrictions;
+  const { perSecond = null, burst = null } = restrictions;
   const key = { keyId: newKeyId(), secret: newSecret() };
   // Other transactions add no keys to the merchant until this one ends.
   await tx.query(sql`select from merchants where id = ${merchantId} for no key update`);
@@ -146,17 +157,17 @@ from api_keys where merchant_id = ${merchantId}`);
   if (count >= KEYS_MAX) throw new Problem('conflict', TOO_MANY);
   await tx.query(sql`
 insert into api_keys (id, merchant_id, secret_hash, scopes, networks, expires_at, calls_per_second,
-  calls_burst, created_at, is_of_merchant)
+  calls_burst, created_at, is_of_merchant, name)
 values (${key.keyId}, ${merchantId}, ${hashSecret(key.secret)}, ${scopes}::text[], ${networks}::text[],
-  ${expiresAt}, ${perSecond}, ${burst}, ${now}, ${isOfMerchant})`);
+  ${expiresAt}, ${perSecond}, ${burst}, ${now}, ${isOfMerchant}, ${name})`);
   const madeBy = isOfMerchant ? 'merchant' : 'operator';
-  const after = { merchantId, scopes, networks, expiresAt, perSecond, burst, madeBy };
+  const after = { merchantId, name, scopes, networks, expiresAt, perSecond, burst, madeBy };
   return { key, change: { action: 'api-key.create', subject: subjectOf(key.keyId), after } };
 }
 
 const subjectOf = (keyId: string) => `api-key ${keyId}`;
 
-type Locked = Pick<ApiKey, 'scopes' | 'networks' | 'expiresAt' | 'revokedAt' | 'rotatedTo'> & {
+type Locked = Pick<ApiKey, 'name' | 'scopes' | 'networks' | 'expiresAt' | 'revokedAt' | 'rotatedTo'> & {
   readonly merchantId: number;
   readonly perSecond: number | null;
   readonly burst: number | null;
@@ -165,15 +176,15 @@ type Locked = Pick<ApiKey, 'scopes' | 'networks' | 'expiresAt' | 'revokedAt' | '
 /** Locks a key until the transaction ends. @throws Problem if there is no such key */
 async function lockKey(tx: Queries, keyId: string): Promise<Locked> {
   const statement = sql`
-select merchant_id as "merchantId", scopes, networks, expires_at as "expiresAt", revoked_at as "revokedAt",
-  rotated_to as "rotatedTo", calls_per_second as "perSecond", calls_burst as burst
+select merchant_id as "merchantId", name, scopes, networks, expires_at as "expiresAt",
+  revoked_at as "revokedAt", rotated_to as "rotatedTo", calls_per_second as "perSecond", calls_burst as burst
 from api_keys where id = ${keyId} for update`;
   return requireRow(tx, statement, `key ${keyId}`);
 }
 
 /** Selects keys, with their counts of today and their last use. */
 const select = (service: Service, condition: Sql): Sql => sql`
-select k.id as "keyId", k.merchant_id::text as "merchantId", k.created_at as "createdAt",
+select k.id as "keyId", k.name, k.merchant_id::text as "merchantId", k.created_at as "createdAt",
   k.revoked_at as "revokedAt", k.expires_at as "expiresAt", k.rotated_to as "rotatedTo", k.scopes,
   k.networks, case when k.calls_per_second is not null
     then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end as "limit",
@@ -226,6 +237,7 @@ const create = changing({
   path: '/api-keys',
   input: {
     merchantId: MerchantId,
+    name: Type.Optional(KeyName),
     scopes: Type.Optional(Scopes),
     networks: Type.Optional(Networks),
     expiresAt: Type.Optional(End('When it expires; left out: never.')),
@@ -236,12 +248,12 @@ const create = changing({
   agreement: {
     sentence: 'Make an API key of {merchant} that may {scopes}',
     async of(asked) {
-      const { merchantId, scopes = [], networks, expiresAt } = asked.input;
-      return { ...(await ofMerchant(asked, merchantId, 'keys')), scopes, networks, expiresAt };
+      const { merchantId, name, scopes = [], networks, expiresAt } = asked.input;
+      return { ...(await ofMerchant(asked, merchantId, 'keys')), name, scopes, networks, expiresAt };
     },
   },
   status: 201,
-  async run(caller, { merchantId, scopes, networks: given, expiresAt: end }) {
+  async run(caller, { merchantId, name, scopes, networks: given, expiresAt: end }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     const networks = given?.map((text) => {
       const network = readNetwork(text);
@@ -251,7 +263,7 @@ const create = changing({
     const expiresAt = end === undefined ? undefined : await toEnd(caller, end, 'expiresAt');
     // One person of the operator alone makes a key that shows no codes.
     const standard = caller.isAgreed ? undefined : TILL_SCOPES;
-    const restrictions = { scopes: scopes ?? standard, networks, expiresAt };
+    const restrictions = { name, scopes: scopes ?? standard, networks, expiresAt };
     return createKey(caller, id, restrictions, isOfMerchant(caller));
   },
 });
@@ -262,7 +274,7 @@ const list = reading({
   path: '/api-keys',
   input: { merchantId: MerchantId },
   output: Page(KeySchema),
-  columns: ['keyId', 'lastUsedAt', 'expiresAt', 'scopes', 'calls', 'guesses', 'revokedAt', 'blockedAt'],
+  columns: ['keyId', 'name', 'lastUsedAt', 'expiresAt', 'scopes', 'calls', 'guesses', 'revokedAt'],
   roles: SEE_KEYS,
   async run(caller, { merchantId }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
@@ -289,7 +301,7 @@ function toMs(overlap: string): number {
 
 const rotate = changing({
   name: 'api-key.rotate',
-  summary: 'Create a key of the same scopes, networks and limit, and end the old one after an overlap',
+  summary: 'Create a key of the same name, scopes, networks and limit, and end the old one after an overlap',
   path: '/api-keys/:keyId/rotate',
   input: {
     keyId: KeyId,
@@ -379,6 +391,30 @@ const revoke = changing({
   },
 });
 
+const rename = changing({
+  name: 'api-key.rename',
+  summary: 'Name a key, so that people know what calls with it',
+  path: '/api-keys/:keyId/rename',
+  input: { keyId: KeyId, name: Nullable(KeyName) },
+  output: KeySchema,
+  roles: CONNECT,
+  approval: alone('It changes what people read, and nothing that the key may do.'),
+  asksReason: false,
+  async run(caller, { keyId, name }) {
+    await caller.service.db.transaction(async (tx) => {
+      const before = { name: (await lockKey(tx, keyId)).name };
+      await tx.query(sql`update api_keys set name = ${name} where id = ${keyId}`);
+      await audit(tx, caller, {
+        action: 'api-key.rename',
+        subject: subjectOf(keyId),
+        before,
+        after: { name },
+      });
+    });
+    return requireKey(caller, keyId);
+  },
+});
+
 const limit = changing({
   name: 'api-key.limit',
   summary: 'Limit the rate of the calls of a key (97), in each process',
@@ -448,6 +484,6 @@ returning d.pardoned_guesses as pardoned, b.pardoned_guesses as before, b.blocke
   },
 });
 
-export const apiKeys = { create, list, show, rotate, revoke, limit, pardon };
+export const apiKeys = { create, list, show, rename, rotate, revoke, limit, pardon };
 
 export const API_KEYS = tableOf(...Object.values(apiKeys));

@@ -7,7 +7,7 @@ const operator = Operator.ofTests();
 
 test('scrip api-key creates, shows, limits and rotates restricted keys', async () => {
   const { id } = await operator.json`merchant create --name Kiosk`;
-  const terms = typed`--scope balance --scope redeem --network 127.0.0.1 --network 2001:db8::/32`;
+  const terms = typed`--scope balance --scope redeem --network 127.0.0.1 --network 2001:db8::/32 --name ${'Till 3'}`;
   const made = await operator.json`api-key create --merchant ${id} ${terms} --expires 2099-01-31`;
   assert.deepEqual(Object.keys(made), ['keyId', 'secret']);
   const shown = await operator.json`api-key show ${made.keyId}`;
@@ -27,11 +27,17 @@ test('scrip api-key creates, shows, limits and rotates restricted keys', async (
     (await operator.run`api-key limit ${made.keyId} --per-second 5 --burst 20`).out,
     /^limit +per second: 5, burst: 20$/m,
   );
+  assert.equal(shown.name, 'Till 3');
+  assert.match((await operator.run`api-key rename ${made.keyId} --name ${'Till 4'}`).out, /^name +Till 4$/m);
   const rotated = await operator.json`api-key rotate ${made.keyId} --overlap 30m`;
   assert.deepEqual(Object.keys(rotated), ['keyId', 'secret', 'replaces', 'until']);
   const [, old, renewed] = await operator.json`api-key list --merchant ${id}`;
   assert.deepEqual([old.keyId, old.rotatedTo, old.expiresAt], [made.keyId, rotated.keyId, rotated.until]);
-  assert.deepEqual([renewed.scopes, renewed.limit], [['balance', 'redeem'], { perSecond: 5, burst: 20 }]);
+  assert.deepEqual(
+    [renewed.name, renewed.scopes, renewed.limit],
+    ['Till 4', ['balance', 'redeem'], { perSecond: 5, burst: 20 }],
+  );
+  assert.equal((await operator.json`api-key rename ${old.keyId} --name none`).name, null);
   const table = await operator.run`api-key list --merchant ${id}`;
   assert.match(table.out, new RegExp(rotated.keyId));
   assert.ok(!table.out.includes(rotated.secret));

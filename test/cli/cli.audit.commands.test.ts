@@ -97,6 +97,7 @@ test('every command that changes something is audited, with the state before and
     await changes('api-key.create', 'api-key', 'create', '--merchant', id, '--json'),
     'keyId',
   );
+  await changes('api-key.rename', 'api-key', 'rename', key, '--name', 'Till 3');
   await changes('api-key.limit', 'api-key', 'limit', key, '--per-second', '5');
   await operator.testService.service.db.query(
     sql`
