@@ -47,7 +47,7 @@ export type Voucher = {
 };
 
 export { writeCsv } from './csv.ts';
-export type { Language } from './language.ts';
+export { amountIn, type Language } from './language.ts';
 export { LOGO_BYTES_MAX, LogoError, readLogo } from './logo.ts';
 export { findUnprintable, isFont, isPrintable } from './names.ts';
 export { writeSheet } from './sheet.ts';

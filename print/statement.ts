@@ -1,8 +1,14 @@
 import PDFDocument from 'pdfkit';
+import type { Language } from './language.ts';
 import { FONTS, printableText } from './names.ts';
 
 /** A statement of account: a title, what it is about, a table, and notes. Amounts are decimal text. */
 export type Statement = {
+  readonly language: Language;
+  /** The letterhead: the sender, its address, and how to reach it; the first line is its name. */
+  readonly sender: readonly string[];
+  /** Whom the statement is for. */
+  readonly recipient: readonly string[];
   readonly title: string;
   readonly details: readonly (readonly [label: string, value: string])[];
   readonly columns: readonly string[];
@@ -22,9 +28,14 @@ const LINE = 14;
 /** The least share of the first column, and the space before each other column. */
 const FIRST_SHARE = 0.2;
 const GAP = 8;
+/** The height at which the window of an envelope begins: 45 mm, as in DIN 5008. */
+const ENVELOPE = 127.6;
 
 /** Draws a statement on A4 pages, as many as it takes. */
 export async function drawStatement({
+  language,
+  sender,
+  recipient,
   title,
   details,
   columns,
@@ -36,12 +47,13 @@ export async function drawStatement({
     size: 'A4',
     margin: MARGIN,
     displayTitle: true,
-    lang: 'en',
+    lang: language,
     info: { Title: printableText(title), Creator: 'Scrip', CreationDate: madeAt },
   });
   const parts: Buffer[] = [];
   doc.on('data', (part: Buffer) => parts.push(part));
   const ended = new Promise<void>((resolve, reject) => doc.on('end', resolve).on('error', reject));
+  drawLetterhead(doc, sender, recipient);
   doc.font(FONTS.strong).fontSize(16).text(printableText(title));
   doc.moveDown(0.7).fontSize(SIZE);
   for (const [label, value] of details)
@@ -65,6 +77,24 @@ export async function drawStatement({
   doc.end();
   await ended;
   return Buffer.concat(parts);
+}
+
+/** The sender to the right, and the recipient below it, where the window of an envelope shows it. */
+function drawLetterhead(
+  doc: PDFKit.PDFDocument,
+  sender: readonly string[],
+  recipient: readonly string[],
+): void {
+  if (sender.length === 0) return;
+  const line = (text: string, isStrong: boolean, align: 'left' | 'right') =>
+    doc
+      .font(isStrong ? FONTS.strong : FONTS.text)
+      .fontSize(SIZE)
+      .text(printableText(text), { align });
+  for (const [index, text] of sender.entries()) line(text, index === 0, 'right');
+  doc.y = Math.max(doc.y + LINE, ENVELOPE);
+  for (const text of recipient) line(text, false, 'left');
+  doc.moveDown(3);
 }
 
 type Form = { readonly size: number; readonly widths: readonly number[] };

@@ -10,7 +10,7 @@ import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../op
 import { Page } from '../page.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
-import { CARD_LANGUAGES, CardLanguage } from '../products/designs.ts';
+import { CardLanguage, LANGUAGES } from '../products/designs.ts';
 import {
   Count,
   FileSchema,
@@ -53,14 +53,14 @@ const VOUCHERS_MAX = 10_000;
 /** The number of files drawn at the same time, each of another merchant. Each takes a core. */
 const AT_ONCE_MAX = 4;
 
-type Language = (typeof CARD_LANGUAGES)[number];
+type Language = (typeof LANGUAGES)[number];
 
 const SheetsSchema = Type.Object({
   id: Id('sheets'),
   orderedBy: Text,
   orderedAt: Time,
   expiresAt: Time,
-  language: Word(CARD_LANGUAGES),
+  language: Word(LANGUAGES),
   isMine: Type.Boolean({ description: 'Whether the caller ordered them, and can download them.' }),
 });
 
@@ -289,10 +289,13 @@ where s.id = ${toId(id)} and s.ordered_by = ${principal.userId}::int`);
   },
 });
 
+/** Returns a reference as the name of a file may have it. */
+const inFileName = (reference: string) => reference.replace(/[^A-Za-z0-9._-]+/g, '-');
+
 async function wholeBatch(caller: Caller, operator: Operator, { transactionId: id }: Ordered) {
   const batch = await requirePrintable(caller, id);
   const exporting = (write: Write) => exportBatch(operator, batch, 'pdf', write);
-  return { batch, product: batch.product, name: `vouchers-${id}`, exporting };
+  return { batch, product: batch.product, name: `vouchers-${inFileName(batch.reference)}`, exporting };
 }
 
 /** One card leaves once. An export after the order, by any door, makes the order void. */

@@ -1,4 +1,5 @@
 import { createMerchant } from '../api-keys/create-merchant.ts';
+import { setPayIn } from '../bank/pay-in.ts';
 import { findBatch, readVouchers } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
 import { closeDays } from '../books/close.ts';
@@ -18,6 +19,7 @@ import { redeem } from '../redemptions/redeem.ts';
 import { updateRedemption } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
 import { requireDecimals } from '../schema.ts';
+import { setLetterhead } from '../settings/letterhead.ts';
 import { approve } from '../settlement/approve.ts';
 import { draftAll } from '../settlement/draft.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
@@ -58,6 +60,13 @@ const CLOSE_AFTER_MS = 20 * 60_000;
 const ORDER_DAYS = 2;
 const ORDER_QUANTITY = 10;
 const CLOSE_TRIES = 20;
+
+const LETTERHEAD = {
+  sender: 'Example Vouchers Ltd',
+  addressLines: ['1 High Street', 'London'],
+  vatNumber: 'GB123456789',
+  contact: 'accounts@example.com',
+};
 
 type Card = {
   readonly code: string;
@@ -115,6 +124,8 @@ class Story {
         (await findProduct(this.#operator.service.db, code));
       if (product) products.set(code, product);
     }
+    await setLetterhead(this.#operator, LETTERHEAD);
+    await setPayIn(this.#operator, 'EUR', 'DE89370400440532013000');
     for (const { name, product: code, float } of MERCHANTS) {
       const product = products.get(code) as Product;
       const { currency, decimals } = product;

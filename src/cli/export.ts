@@ -3,7 +3,7 @@ import type * as print from '@scrip/print';
 import type { Command } from 'commander';
 import { exportBatch, exportReplacement, findReplacement, requireExportable } from '../batches/export.ts';
 import { describeCards } from '../batches/sheets.ts';
-import { CARD_LANGUAGES } from '../products/designs.ts';
+import { LANGUAGES } from '../products/designs.ts';
 import { SerialNumber, TransactionId } from '../schema.ts';
 import { checkTarget, writeWhole } from './file.ts';
 import { untilStopped, withOperator } from './open.ts';
@@ -118,7 +118,7 @@ function designOf({ format: typed, font, language }: Design) {
   const format = oneOf(typed, '--format', ['csv', 'pdf'] as const);
   if (font !== undefined && format !== 'pdf') wrongUsage('--font needs --format pdf');
   if (language !== undefined && format !== 'pdf') wrongUsage('--language needs --format pdf');
-  const chosen = language === undefined ? undefined : oneOf(language, '--language', CARD_LANGUAGES);
+  const chosen = language === undefined ? undefined : oneOf(language, '--language', LANGUAGES);
   return { format, language: chosen, font };
 }
 

@@ -9,6 +9,7 @@ import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { type Asked, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
+import { LANGUAGES } from '../products/designs.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
@@ -16,6 +17,7 @@ import {
   Line,
   MerchantId,
   Money,
+  Nullable,
   NullableTime,
   Numbered,
   Positional,
@@ -54,6 +56,10 @@ const MerchantSchema = Type.Object({
   permissions: Type.Array(PermissionWord),
   opaque: Titled('Hides why a voucher is declined', Opaque),
   product: Type.String({ description: 'The code of the product that it generates by default.' }),
+  language: Nullable(Word(LANGUAGES), {
+    ...{ 'x-labels': { en: 'English', de: 'German' } },
+    description: 'The language of its settlement documents; null: English.',
+  }),
   downloadApproval: Type.Boolean({
     title: 'Downloads need a second person',
     description: 'Whether another person of the merchant approves each download of codes in the portal.',
@@ -74,7 +80,7 @@ export type MerchantInfo = Static<typeof MerchantSchema> & {
 };
 
 const COLUMNS = sql`
-m.id, m.name, m.permissions, m.opaque, p.code as product, m.download_approval as "downloadApproval",
+m.id, m.name, m.permissions, m.opaque, p.code as product, m.language, m.download_approval as "downloadApproval",
 m.suspended_at as "suspendedAt",
 m.created_at as "createdAt", m.default_product_id as "defaultProductId",
 m.is_limited as "isLimited"`;
@@ -337,20 +343,25 @@ const setMerchant = changing({
     name: Type.Optional(MerchantName),
     opaque: Type.Optional(Opaque),
     product: Type.Optional(ProductCode),
+    language: Type.Optional(MerchantSchema.properties.language),
   },
   output: MerchantWithFloats,
   roles: MANAGE,
   approval: alone('It moves no money, and can be changed back.'),
-  async run(caller, { id, name, opaque, product }) {
+  async run(caller, { id, name, opaque, product, language }) {
     const { db, clock } = caller.service;
     const productId = product === undefined ? undefined : (await requireProduct(db, product)).id;
-    const wanted = Object.entries({ name, opaque, default_product_id: productId });
+    const wanted = Object.entries({ name, opaque, default_product_id: productId, language });
     const set = wanted.filter(([, value]) => value !== undefined);
     if (set.length === 0)
-      throw invalid('name', 'required', 'or opaque or product is required: there is nothing to change');
+      throw invalid(
+        'name',
+        'required',
+        'or opaque, product or language is required: there is nothing to change',
+      );
     return changeMerchant(caller, id, {
       action: 'merchant.set',
-      fields: ['name', 'opaque', 'product'],
+      fields: ['name', 'opaque', 'product', 'language'],
       // The name that a merchant has until it gets another one is kept.
       ...(name !== undefined && {
         first: sql`

@@ -13,10 +13,10 @@ import { Line, Nullable, Positional, Titled, Word } from '../schema.ts';
 
 /** Designs: how the printed cards of products look (docs/how-to/print.md, "A design of your own"). */
 
-/** The languages of cards. */
-export const CARD_LANGUAGES = ['en', 'de'] as const satisfies readonly print.Language[];
+/** The languages of cards and documents. */
+export const LANGUAGES = ['en', 'de'] as const satisfies readonly print.Language[];
 
-export const CardLanguage = Word(CARD_LANGUAGES, {
+export const CardLanguage = Word(LANGUAGES, {
   'x-labels': { en: 'English', de: 'German' },
   description: 'The language of the cards. Without it, that of their design, or English.',
 });
@@ -40,7 +40,7 @@ const TEXTS = {
   subtitle: Nullable(Line(80, 'In place of the name of the product.', 'Gift card')),
 };
 const LOOK = {
-  language: Word(CARD_LANGUAGES, {
+  language: Word(LANGUAGES, {
     'x-labels': { en: 'English', de: 'German' },
     description: 'The language of the words on the card.',
   }),

@@ -10,7 +10,7 @@ import { changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
-import { type Approved, drawStatement, writeStatement } from './document.ts';
+import { type Approved, drawStatement, readLetter, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
 import {
   getSettlement,
@@ -91,7 +91,8 @@ async function drawDocuments(tx: Queries, approved: Approved) {
   const csv = writeStatement(approved, lines);
   const contentHash = createHash('sha256').update(csv).digest();
   const hashed = { ...approved, contentHash: contentHash.toString('hex') };
-  return { csv, contentHash, pdf: await drawStatement(hashed, lines, await ratesOf(tx, approved)) };
+  const [rates, letter] = [await ratesOf(tx, approved), await readLetter(tx, approved)];
+  return { csv, contentHash, pdf: await drawStatement(hashed, lines, rates, letter) };
 }
 
 /** Returns the names of who proposed something, and of who approved it. */

@@ -1,14 +1,18 @@
-import type { StatementRow } from '@scrip/print';
+import type * as print from '@scrip/print';
 import { type Cell, CSV_TYPE, csvText } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { findMerchant } from '../merchants/merchants.ts';
 import { textIn } from '../money.ts';
 import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { FileSchema, Word } from '../schema.ts';
+import { type Letterhead, readLetterhead } from '../settings/letterhead.ts';
+import { WORDS } from './document.words.ts';
 import { getSettlement, type Settlement, SettlementId } from './settlements.ts';
-import { type FeeRate, type Line, STEPS, stepOf, stepsOf } from './show.ts';
+import { type FeeRate, type Line, stepOf, stepsOf } from './show.ts';
+import { type Terms, termsOn } from './terms.ts';
 
 /**
  * The documents of a settlement: a CSV, whose hash identifies the content, and a PDF. The same settlement
@@ -37,81 +41,132 @@ export function writeStatement(settlement: Approved, lines: readonly Line[]): st
   return csvText([Object.keys(rows[0]), ...rows.map((each): Cell[] => Object.values(each))]);
 }
 
-/** The columns of a statement, each with its step. Other movements are shown under their kind. */
-const GROUPS = {
-  Redemptions: 'REDEEMED',
-  Reversals: 'REVERSED',
-  'Of earlier periods': 'EARLIER_REVERSAL',
-  Commission: 'COMMISSION',
-  VAT: 'COMMISSION_VAT',
-};
-/** The groups whose movements are counted. */
-const COUNTED = ['Redemptions', 'Reversals', 'Of earlier periods'];
-const GROUPED: readonly string[] = Object.values(GROUPS);
+/** The steps that have a column. Other movements are shown under their kind. */
+const COLUMNS = ['REDEEMED', 'REVERSED', 'EARLIER_REVERSAL', 'COMMISSION', 'COMMISSION_VAT'] as const;
+/** Those whose movements are counted. */
+const COUNTED: readonly string[] = ['REDEEMED', 'REVERSED', 'EARLIER_REVERSAL'];
+const isColumn = (kind: string) => COLUMNS.some((step) => step === stepOf(kind));
 
 const STRONG = ['CLOSING', 'PAYABLE'];
+
+/** Whom a statement comes from, and how it is written. */
+export type Letter = {
+  readonly language: print.Language;
+  readonly letterhead: Letterhead;
+  /** The name on the account that is paid, and the end of its number. */
+  readonly payee: Pick<Terms, 'payee' | 'last4'> | undefined;
+};
+
+/** Reads the letterhead, the language of the merchant and the account that its terms name. */
+export async function readLetter(db: Queries, { merchantId, lastDay }: Settlement): Promise<Letter> {
+  const merchant = await findMerchant(db, Number(merchantId));
+  return {
+    language: merchant?.language ?? 'en',
+    letterhead: await readLetterhead(db),
+    payee: await termsOn(db, merchantId, lastDay),
+  };
+}
 
 /** Draws the statement as PDF. */
 export async function drawStatement(
   settlement: Approved & { readonly contentHash: string },
   lines: readonly Line[],
   rates: readonly FeeRate[],
+  { language, letterhead, payee }: Letter,
 ): Promise<Buffer> {
   const { number, merchant, merchantId, firstDay, lastDay, zone, currency, dueOn } = settlement;
-  const { closingHash, contentHash, root } = settlement;
+  const { closingHash, contentHash, root, approvedAt } = settlement;
   // The import is here because loading the fonts and the PDF library would slow down every start.
-  const { drawStatement: draw } = await import('@scrip/print');
-  const text = (minor: bigint) => textIn(currency, minor);
+  const { drawStatement: draw, amountIn } = await import('@scrip/print');
+  const words = WORDS[language];
+  const { text, money, percent, day } = writing(language, currency, amountIn);
   const sum = (some: readonly Line[]) => some.reduce((total, { amount }) => total + amount, 0n);
-  const products = [
-    ...new Set(lines.filter(({ product }) => product !== null).map(({ product }) => product)),
-  ];
-  const rows: StatementRow[] = products.map((product) => {
-    const own = lines.filter((line) => line.product === product);
-    const cells = Object.entries(GROUPS).map(([name, step]) => {
-      const some = own.filter(({ kind }) => stepOf(kind) === step);
-      const count = some.reduce((total, line) => total + line.rows, 0);
-      return COUNTED.includes(name) ? `${text(sum(some))} (${count})` : text(sum(some));
-    });
-    const net = sum(own.filter(({ kind }) => GROUPED.includes(stepOf(kind))));
-    return { cells: [own[0]?.productName ?? product ?? '', ...cells, text(net)] };
-  });
-  const blank = GROUPED.map(() => '');
   const total = (label: string, minor: bigint, isStrong = false) => ({
-    cells: [label, ...blank, text(minor)],
+    cells: [label, ...COLUMNS.map(() => ''), money(minor)],
     isStrong,
   });
-  const other = lines.filter(({ kind }) => !GROUPED.includes(stepOf(kind)));
+  const others = lines.filter(({ kind }) => !isColumn(kind));
   return draw({
-    title: `Settlement ${number}`,
+    language,
+    sender: senderOf(letterhead, words.vatNumber),
+    recipient: [merchant],
+    title: words.title(number),
     details: [
-      ['Merchant', `${merchant} (${merchantId})`],
-      ['Period', `${firstDay} to ${lastDay}, both included, ${zone}`],
-      ['Currency', currency],
-      ['Due on', dueOn],
+      [words.merchant, `${merchant} (${merchantId})`],
+      [words.period, words.days(day(firstDay), day(lastDay), zone)],
+      [words.currency, currency],
+      [words.dueOn, day(dueOn)],
+      ...(payee?.payee && payee.last4
+        ? [[words.payee, words.account(payee.payee, payee.last4)] as const]
+        : []),
     ],
-    columns: ['Product', ...Object.keys(GROUPS), 'Net'],
+    columns: [
+      words.columns.product(currency),
+      ...COLUMNS.map((step) => words.columns[step]),
+      words.columns.net,
+    ],
     rows: [
-      ...rows,
-      ...other.map((line) => total(`${line.kind}${line.product ? ` ${line.product}` : ''}`, line.amount)),
+      ...productRows(lines, text, sum),
+      ...others.map(({ kind, product, amount }) =>
+        total([words.kinds[kind] ?? kind, product].filter(Boolean).join(' '), amount),
+      ),
       ...stepsOf(settlement, lines).map(({ kind, amount }) =>
-        total(STEPS[kind], amount, STRONG.includes(kind)),
+        total(words.steps[kind], amount, STRONG.includes(kind)),
       ),
     ],
     notes: [
-      ...rates.map((rate) => rateText(rate, text)),
-      'This statement is not an invoice for the commission.',
-      'Every amount is a sum of booked movements. Commission is rounded once for each product and day, half away from zero.',
-      `Content (SHA-256 of the CSV): ${contentHash}`,
-      `Closing of ${lastDay}: ${closingHash}`,
-      `Root of its rows: ${root}`,
+      ...rates.map(({ commission, base, fee, vat, feeVat }) =>
+        words.rate(percent(commission), money(base), money(fee), percent(vat), money(feeVat)),
+      ),
+      ...words.notes,
+      words.content(contentHash),
+      words.closing(day(lastDay), closingHash),
+      words.root(root),
     ],
-    madeAt: settlement.approvedAt,
+    madeAt: approvedAt,
   });
 }
 
-function rateText({ commission, vat, base, fee, feeVat }: FeeRate, text: (minor: bigint) => string): string {
-  return `Commission of ${commission} % on ${text(base)}: ${text(fee)}. VAT of ${vat} % on it: ${text(feeVat)}.`;
+/** Returns how amounts, percentages and days are written in a language. */
+function writing(language: print.Language, currency: string, amountIn: typeof print.amountIn) {
+  const text = (minor: bigint) => amountIn(language, textIn(currency, minor)).replace('-', '−');
+  const locale = language === 'de' ? 'de-DE' : 'en-GB';
+  const days = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
+  return {
+    text,
+    money: (minor: bigint) => `${currency} ${text(minor)}`,
+    percent: (value: number) => amountIn(language, String(value)),
+    day: (iso: string) => days.format(new Date(`${iso}T00:00:00Z`)),
+  };
+}
+
+/** Returns the lines of a letterhead; none if it names no sender. */
+function senderOf(
+  { sender, addressLines, vatNumber, contact }: Letterhead,
+  vatOf: (number: string) => string,
+): string[] {
+  if (sender === null) return [];
+  const more = [vatNumber && vatOf(vatNumber), contact].filter((each) => each !== null);
+  return [sender, ...addressLines, ...more];
+}
+
+/** Returns a row for each product: its steps, and what is left of them. */
+function productRows(
+  lines: readonly Line[],
+  text: (minor: bigint) => string,
+  sum: (some: readonly Line[]) => bigint,
+): print.StatementRow[] {
+  const products = [...new Set(lines.flatMap(({ product }) => product ?? []))];
+  return products.map((product) => {
+    const own = lines.filter((line) => line.product === product);
+    const cells = COLUMNS.map((step) => {
+      const some = own.filter(({ kind }) => stepOf(kind) === step);
+      const count = some.reduce((total, line) => total + line.rows, 0);
+      return COUNTED.includes(step) ? `${text(sum(some))} (${count})` : text(sum(some));
+    });
+    const net = sum(own.filter(({ kind }) => isColumn(kind)));
+    return { cells: [own[0]?.productName ?? product, ...cells, text(net)] };
+  });
 }
 
 type Documents = { readonly csv: string; readonly pdf: Buffer };

@@ -5,8 +5,9 @@ import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { cashOut } from '../../src/books/vouchers.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
+import { setLetterhead } from '../../src/settings/letterhead.ts';
 import { approve } from '../../src/settlement/approve.ts';
-import { documentsOf, drawStatement } from '../../src/settlement/document.ts';
+import { documentsOf, drawStatement, readLetter } from '../../src/settlement/document.ts';
 import { draftAll, draftSettlements } from '../../src/settlement/draft.ts';
 import { bankDay } from '../../src/settlement/pain.ts';
 import { pay, returned } from '../../src/settlement/pay.ts';
@@ -44,6 +45,7 @@ test('approval fixes the number and the documents of a settlement, byte for byte
     { ...settlement, number, approvedAt, contentHash },
     lines,
     await ratesOf(db, settlement),
+    await readLetter(db, settlement),
   );
   assert.ok(again.equals(documents.pdf));
   assert.equal(documents.pdf.toString('latin1', 0, 5), '%PDF-');
@@ -147,14 +149,42 @@ test('the statement cuts neither headings nor large amounts', async (t) => {
     const amount = -123_456_789_012_345n - BigInt(at);
     return { product: 'GIFT', productName: 'A gift card', kind, rows: 1_234_567 + at, amount };
   });
-  const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines, []);
+  const letter = await readLetter(ledger.started.service.db, settlement);
+  const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines, [], letter);
   const [page] = await readSheet(pdf);
   const words = ['Redemptions', 'Reversals', 'Of earlier periods', 'Commission', 'A gift card'];
-  const amounts = lines.map(({ amount }) => dollars(amount));
+  const written = new Intl.NumberFormat('en', { minimumFractionDigits: 2 });
+  const amounts = lines.map(({ amount }) =>
+    written.format(dollars(amount) as Intl.StringNumericLiteral).replace('-', '−'),
+  );
   const counts = lines.slice(0, 3).map(({ rows }) => `(${rows})`);
   const label = 'To be paid under earlier settlements';
   for (const text of [...words, ...amounts, ...counts, label])
     assert.ok(page?.text.includes(text), `${text} in ${page?.text}`);
+});
+
+test('the statement has a letterhead, the language of the merchant, and the currency of its sums', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, shop } = scene;
+  const { db } = ledger.started.service;
+  const draft = await draftedDay(scene);
+  await setLetterhead(ledger.operator, {
+    sender: 'Gutscheine Beispiel GmbH',
+    addressLines: ['Hauptstraße 1', '10115 Berlin'],
+    vatNumber: 'DE123456789',
+  });
+  await ledger.sql(`update scrip.merchants set language = 'de' where id = ${shop.merchant.id}`);
+  const { settlement } = await approve(ledger.operator, draft.id);
+  const documents = await documentsOf(db, settlement);
+  const [page] = await readSheet(documents?.pdf ?? Buffer.alloc(0));
+  const title = `Abrechnung ${settlement.number}`;
+  for (const text of [
+    ...['Gutscheine Beispiel GmbH', 'Hauptstraße 1', '10115 Berlin', 'USt-IdNr. DE123456789'],
+    ...[title, shop.merchant.name, 'Einlösungen', 'Produkt, in USD', '100,10 (2)', 'Zahlbar', 'USD 97,10'],
+    ...['keine Rechnung', 'Provision von 2,5 % auf USD 100,10'],
+  ])
+    assert.ok(page?.text.includes(text), `${text} in ${page?.text}`);
+  assert.doesNotMatch(page?.text ?? '', /Settlement|Redemptions|Payable|PAYOUT/);
 });
 
 test('each step of a settlement is announced as the OpenAPI documents describe it', async (t) => {

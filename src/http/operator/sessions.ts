@@ -44,6 +44,7 @@ import {
 } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
 import { Input, Line, MerchantId, NullableText, Numbered, Text, Time, toId, Word } from '../../schema.ts';
+import { readLetterhead } from '../../settings/letterhead.ts';
 import { zoneOfBooks } from '../../zone.ts';
 import { type Desk, PREFIXES } from './desk.ts';
 import { OIDC_PATH, oidcRoutes } from './oidc.ts';
@@ -298,6 +299,7 @@ async function viewOf(service: Service, { user, idleMs, ...session }: Session) {
     user: { ...user, merchantName: merchant?.name ?? null },
     idleSeconds: idleMs / 1_000,
     alone: await isAlone(service, { kind: 'user', userId, merchantId }),
+    operator: merchantId === null ? null : (await readLetterhead(db)).sender,
     zone: await zoneOfBooks(db),
   };
 }
