@@ -38,16 +38,17 @@ export async function createMerchant(
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
     const { name, opaque, productId, float } = wanted;
-    const [row] = await tx.query<{ id: number }>(sql`
+    const [row] = await tx.query<{ id: number; product: string }>(sql`
 insert into merchants (name, permissions, opaque, default_product_id, created_at)
-values (${name}, ${permissions}, ${opaque}, ${productId}, ${now}) returning id`);
+values (${name}, ${permissions}, ${opaque}, ${productId}, ${now})
+returning id, (select p.code from products p where p.id = default_product_id) as product`);
     if (!row) throw new Error('a merchant was inserted, and no row came back');
     const { key, change } = await makeKey(tx, row.id, now, { scopes: wanted.scopes ?? null });
     const changes: Change[] = [
       {
         action: 'merchant.create',
         subject: subjectOf(row.id),
-        after: { name, permissions, opaque, productId },
+        after: { name, permissions, opaque, product: row.product },
       },
       change,
     ];

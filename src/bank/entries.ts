@@ -6,7 +6,7 @@ import { listing } from '../listing.ts';
 import { reading } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
-import { Day, Id, Money, Nullable, NullableText, Text, TransactionId } from '../schema.ts';
+import { Count, Day, Id, Money, Nullable, NullableText, Text, Titled, TransactionId } from '../schema.ts';
 import { BankName } from './accounts.ts';
 
 /** Entries of the operator's bank, and the movements of the books that should be among them. */
@@ -107,6 +107,32 @@ export const bankEntries = listing({
       ),
     );
   },
+});
+
+const OpenSchema = Type.Object({
+  account: Text,
+  currency: Text,
+  entries: Count,
+  openAmount: Titled('Open amount', Money('What of them is not matched. Positive: received.')),
+});
+
+export const bankOpen = reading({
+  name: 'bank.open',
+  summary: 'Sum up the entries of each bank account that are not fully matched',
+  description: 'An account is left out when all of its entries are matched.',
+  path: '/bank/open',
+  input: {},
+  output: Page(OpenSchema),
+  roles: SEE,
+  run: async ({ service: { readDb } }) => ({
+    items: await readDb.query<Static<typeof OpenSchema>>(sql`
+select e.account, a.currency, count(*)::int as entries,
+  sum(e.amount_minor - e.matched_minor)::bigint as "openAmount"
+from bank_entries e join bank_accounts a on a.name = e.account
+where e.matched_minor <> e.amount_minor
+group by e.account, a.currency order by e.account`),
+    nextCursor: null,
+  }),
 });
 
 const MovementSchema = Type.Object({

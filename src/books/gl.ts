@@ -185,7 +185,7 @@ insert into gl_accounts (account_kind, merchant_id, product_id, account, tax_cod
 values (${kind}, ${merchantId}, ${productId}, ${number}, ${taxCode})
 on conflict (account_kind, merchant_id, product_id) do update set
   account = excluded.account, tax_code = excluded.tax_code`);
-    const after = { kind, merchantId, productId, account: number, taxCode };
+    const after = { kind, merchantId: id, product, account: number, taxCode };
     await audit(tx, operator, { action: 'books.account', subject: 'books', after });
   });
   return { kind, number, merchantId: id, product, taxCode };

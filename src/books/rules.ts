@@ -138,7 +138,7 @@ insert into dormancy_rules (name, valid_from, basis, months, product_id)
 values (${name}, ${from}::date, ${basis}, ${months}, ${productId})
 on conflict (name, valid_from) do update set
   basis = excluded.basis, months = excluded.months, product_id = excluded.product_id`);
-    const after = { name, from, basis, months, productId };
+    const after = { name, from, basis, months, product };
     await audit(tx, operator, { action: 'books.dormancy', subject: `rule ${name}`, after });
   });
   return { name, from, months, basis, product };
@@ -200,7 +200,7 @@ insert into voucher_vat (product_id, valid_from, treatment, country, rate_ppm)
 values (${productId}, ${from}::date, ${treatment}, ${country}, ${ratePpm}) on conflict do nothing
 returning product_id`);
     if (!made) throw new Refusal('94', { message: `the product has a treatment from ${from} on already` });
-    const after = { productId, from, treatment, country, ratePpm };
+    const after = { product, from, treatment, country, ratePpm };
     await audit(tx, operator, { action: 'books.vat', subject: `product ${product}`, after });
   });
   return { product, from, treatment, country, rate };

@@ -74,7 +74,10 @@ function cashOutOf({ amountMinor, ...wanted }: CashOut): VoucherMove {
     account: merchantId === null ? 'FUNDING' : 'SETTLEMENT',
     deltaMinor: amountMinor === null ? null : -amountMinor,
     fingerprint: `${amountMinor ?? 'all'} ${merchantId ?? 'operator'}`,
-    change: { action: 'voucher.cash-out', after: { paidBy: merchantId ?? 'the operator' } },
+    change: {
+      action: 'voucher.cash-out',
+      after: merchantId === null ? { paidBy: 'the operator' } : { merchantId },
+    },
   };
 }
 

@@ -7,7 +7,7 @@ import { makeDataFolder } from '../db/embedded.ts';
 import { VARIANT_A } from '../http/variant-a.ts';
 import { VARIANT_B } from '../http/variant-b.ts';
 import { topUp } from '../merchants/floats.ts';
-import { listMerchants } from '../merchants/merchants.ts';
+import { listFloats, listMerchants } from '../merchants/merchants.ts';
 import { DEMO_OWNER, type DemoPerson, inviteDemoPerson } from '../people/demo.ts';
 import { doorOf } from '../people/sessions.ts';
 import { createProduct, findProduct, productDefaults } from '../products/products.ts';
@@ -16,7 +16,7 @@ import { MERCHANTS } from './demo-history.ts';
 import { contextOf, defaultProduct, keep, makeMerchant, order } from './trial.ts';
 import { actor } from './usage.ts';
 
-/** The top-up of each start, in major units: enough for a long session. */
+/** A top-up, in major units: enough for a long session. A start makes one if less than a half of it is left. */
 const DEMO_FLOAT = 100_000n;
 /** A product whose vouchers are sold inactive. */
 const DEMO_PRODUCT = 'DEMO-CARD';
@@ -34,7 +34,10 @@ export async function prepareDemo(service: Service, baseUrl: string, dataDir: st
   const context = await contextOf(service, key);
   const { currency, decimals } = standard;
   const amountMinor = DEMO_FLOAT * 10n ** BigInt(decimals);
-  await topUp(operator, { merchantId: context.merchant.id, currency, amountMinor });
+  const floats = await listFloats(service.db, context.merchant.id);
+  const left = floats.find((float) => float.currency === currency)?.balance ?? 0n;
+  if (left < amountMinor / 2n)
+    await topUp(operator, { merchantId: context.merchant.id, currency, amountMinor });
   if (!(await findProduct(service.db, DEMO_PRODUCT))) {
     const terms = { ...productDefaults(currency, decimals), activation: 'on-activation' } as const;
     await createProduct(operator, { ...terms, code: DEMO_PRODUCT, name: 'Demo gift card' });

@@ -129,9 +129,15 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
     'operations that one person proposes and another approves',
     async () => (await import('../operations/table.ts')).OPERATIONS,
   ),
+  inbox: derived(
+    'inbox',
+    'what waits for somebody, and what is new',
+    async () => (await import('../operations/table.ts')).OPERATIONS,
+  ),
   settings: derived('settings', 'settings that can be changed while the service runs', async () => [
     ...(await import('../settings/settings.ts')).SETTINGS,
     ...(await import('../settings/limited-network.ts')).LIMITED_NETWORK,
+    ...(await import('../settings/letterhead.ts')).LETTERHEAD,
   ]),
   setup: derived(
     'setup',

@@ -24,6 +24,7 @@ export const JobSchema = Type.Object(
   {
     id: Id('job'),
     operation: Text,
+    input: Type.Unsafe<unknown>({ description: 'What it does to each row, such as the action.' }),
     state: Word(STATES),
     total: Type.Integer({ minimum: 0, description: 'Its rows; 0 for a job without rows.' }),
     done: Count,
@@ -41,7 +42,7 @@ export const JobSchema = Type.Object(
 export type Job = Static<typeof JobSchema>;
 
 const COLUMNS = sql`
-id::text, task as operation, state, total, done, failed, actor::jsonb ->> 'name' as "createdBy",
+id::text, task as operation, input::json, state, total, done, failed, actor::jsonb ->> 'name' as "createdBy",
 created_at as "createdAt", started_at as "startedAt", ended_at as "endedAt", result::jsonb, failure`;
 
 /** The work of a job: for each of its subjects, or as a whole. */

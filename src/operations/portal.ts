@@ -2,6 +2,7 @@ import Type, { type TObject, type TSchema } from 'typebox';
 import { dailyLimits } from '../api-keys/daily-limits.ts';
 import { apiKeys } from '../api-keys/keys.ts';
 import { type AuditEntry, audits } from '../audit/entries.ts';
+import { payIn } from '../bank/pay-in.ts';
 import { findBatchOf } from '../batches/batch.ts';
 import { batches } from '../batches/batches.ts';
 import { download, ownExports } from '../batches/download.ts';
@@ -37,6 +38,7 @@ import { deliveries } from '../webhooks/deliveries.ts';
 import { findEndpoint, webhooks } from '../webhooks/endpoints.ts';
 import { listEvents } from '../webhooks/pull.ts';
 import { approvalsOf } from './approvals.ts';
+import { ownInboxOf } from './inbox.ts';
 import { showRequest } from './requests.ts';
 import { OF_MERCHANT, ofKey, ownIdOf, TILL } from './till.ts';
 
@@ -237,6 +239,8 @@ const ownEntries = {
   }),
 };
 
+const ownPayIn = { ...payIn.list, command: NO_COMMAND, roles: MONEY };
+
 /** The operations on proposals. The operation that is proposed says who decides, as at the operator. */
 const APPROVALS = approvalsOf(() => PORTAL_OPERATIONS).map((each) => ({
   ...each,
@@ -250,6 +254,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...TILL,
   ...tableOf(ownChanges),
   ...bound(MONEY, null, floats.show, redeemedDays, transactions.list, transactions.find),
+  ...tableOf(ownPayIn),
   ...bound(MONEY, ofTransaction, transactions.show),
   ...bound(MONEY, null, declines.list),
   ...tableOf(ownRequest),
@@ -259,6 +264,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(ORDER, ofBatch, batches.cancel, download, releases.release),
   ...bound(TEAM, null, releases.setApproval),
   ...APPROVALS,
+  ...ownInboxOf(() => PORTAL_OPERATIONS),
   ...bound(MONEY, null, ownSettlements),
   ...bound(MONEY, ofSettlement, ownSettlement, settlementDocument, settlementProof),
   ...bound(FINANCE, ofSettlement, disputes.dispute),
@@ -267,7 +273,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ownReport(report as never),
   ownReport(reportCsvFile),
   ...bound(CONNECT, null, apiKeys.create, apiKeys.list),
-  ...bound(CONNECT, ofKey, apiKeys.show, apiKeys.rotate, apiKeys.revoke),
+  ...bound(CONNECT, ofKey, apiKeys.show, apiKeys.rename, apiKeys.rotate, apiKeys.revoke),
   ...bound(MONEY, null, dailyLimits.list),
   ...bound(TEAM, ofKey, dailyLimits.set),
   ...bound(CONNECT, null, webhooks.add, webhooks.list),

@@ -22,6 +22,7 @@ import { USERS } from '../people/users.ts';
 import { PRODUCTS } from '../products/products.ts';
 import { REDEMPTIONS } from '../redemptions/correct.ts';
 import { KEYRING } from '../rotation/rotate.ts';
+import { LETTERHEAD } from '../settings/letterhead.ts';
 import { LIMITED_NETWORK } from '../settings/limited-network.ts';
 import { SETTINGS } from '../settings/settings.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
@@ -34,6 +35,7 @@ import { DELIVERIES } from '../webhooks/deliveries.ts';
 import { WEBHOOKS } from '../webhooks/endpoints.ts';
 import { approvalsOf } from './approvals.ts';
 import { BACKGROUND } from './background.ts';
+import { inboxOf } from './inbox.ts';
 import { INSTALLATION } from './installation.ts';
 import { REQUESTS } from './requests.ts';
 import { SETUP } from './setup.ts';
@@ -65,8 +67,10 @@ export const OPERATIONS: readonly AnyOperation[] = [
   ...USERS,
   ...PERSONS,
   ...approvalsOf(() => OPERATIONS),
+  ...inboxOf(() => OPERATIONS),
   ...SETTINGS,
   ...LIMITED_NETWORK,
+  ...LETTERHEAD,
   ...SETUP,
   ...INSTALLATION,
   ...booksWith(DAY_ENDS),

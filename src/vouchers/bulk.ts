@@ -21,10 +21,12 @@ import { invalid } from '../problem.ts';
 import {
   Count,
   End,
+  Money,
   NullableText,
   Positional,
   SerialNumber,
   SerialNumbers,
+  Text,
   Titled,
   TransactionId,
   Word,
@@ -143,6 +145,10 @@ export const preview = reading({
     changes: Type.Integer({ description: 'How many vouchers will be changed.' }),
     declined: Count,
     unknown: Count,
+    merchants: Type.Array(Text, { description: 'Whose vouchers will be changed.' }),
+    worth: Type.Array(Type.Object({ currency: Text, amount: Money() }), {
+      description: 'What they hold, with the prices of those that are not active, by currency.',
+    }),
     rows: Type.Array(
       Type.Object({ serialNumber: SerialNumber, state: NullableText, declined: NullableText }),
       { description: `Those that will be declined, with the status code; at most ${SHOWN_MAX}.` },
@@ -163,11 +169,15 @@ export const preview = reading({
       };
     });
     const declined = rows.filter((row) => row.declined !== null);
+    const changed = rows.filter((row) => row.declined === null).map(({ serialNumber }) => serialNumber);
+    const parts = await sumUp(caller.service.readDb, changed);
     return {
       total: rows.length,
       changes: rows.length - declined.length,
       declined: declined.length,
       unknown: rows.filter(({ state }) => state === null).length,
+      merchants: merchantsOf(parts),
+      worth: worthOf(parts),
       rows: declined.slice(0, SHOWN_MAX),
     };
   },
@@ -269,18 +279,30 @@ group by b.currency`);
   return [...moved, ...expired.map((each) => ({ ...each, subjects: [] }))].filter(({ minor }) => minor > 0n);
 }
 
+const merchantsOf = (parts: readonly Worth[]) => [...new Set(parts.map(({ merchant }) => merchant))];
+
+/** Returns what vouchers hold, in each currency. */
+const worthOf = (parts: readonly Worth[]) =>
+  [...Map.groupBy(parts, ({ currency }) => currency)].map(([currency, own]) => ({
+    currency,
+    amount: own.reduce((sum, { held }) => sum + held, 0n),
+  }));
+
 /** Returns whose vouchers a change concerns, how many, and what they hold. */
 async function ofMany({ caller, made }: Asked<unknown>, input: BulkInput): Promise<Agreed> {
   const serials = await serialsOf(caller, input);
   const parts = await sumUp(caller.service.db, serials);
-  const worth = [...Map.groupBy(parts, ({ currency }) => currency)].map(([currency, own]) => {
-    const minor = own.reduce((sum, { held }) => sum + held, 0n);
-    return toSum(currency, minor);
-  });
-  const names = [...new Set(parts.map(({ merchant }) => merchant))];
+  const worth = worthOf(parts).map(({ currency, amount }) => toSum(currency, amount));
   const link = input.batch ? `/batches/${input.batch}` : `/vouchers/${serials[0]}`;
   const expiry = changeIn({ made }).after['expiry'] ?? undefined;
-  return { action: input.action, vouchers: serials.length, merchant: names, worth, expiry, link };
+  return {
+    action: input.action,
+    vouchers: serials.length,
+    merchant: merchantsOf(parts),
+    worth,
+    expiry,
+    link,
+  };
 }
 
 /** Creates the job. */

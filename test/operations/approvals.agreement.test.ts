@@ -103,6 +103,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'user.confirm': () => ({ id: made.user }),
   'settings.set': () => ({ approvalVouchers: 5 }),
   'settings.limit': () => ({ currency: 'USD', amount: 5 }),
+  'bank.set-pay-in': () => ({ currency: 'USD', iban: 'DE89370400440532013000' }),
   'books.transfer': () => ({ account: 'goodwill', amount: 5, currency: 'USD', reference: 'own' }),
   'books.escheat': () => ({ serialNumbers: [String(lapsed.serial)], currency: 'USD', reference: 'state' }),
   'settlement.terms': () => ({ merchantId: issuerId(), from: '2026-03-06', commission: 2.5, payee: 'House' }),
@@ -129,6 +130,7 @@ const OF_OPERATOR = [
   'user.confirm',
   'settings.set',
   'settings.limit',
+  'bank.set-pay-in',
   'books.transfer',
   'books.escheat',
 ];
