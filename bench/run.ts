@@ -96,7 +96,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     load: () => import('./metrics.ts'),
   },
   paint: {
-    about: 'the first page of the console, with an empty cache',
+    about: 'pages of the console in a browser: until they are painted, and what they transfer',
     load: () => import('./paint.ts'),
   },
   receipt: {

@@ -10,7 +10,7 @@ import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
 import { PEOPLE } from '../src/http/operator/sessions.ts';
 import { labelOf } from '../src/label.ts';
 import { REFUSALS } from '../src/refusal.ts';
-import { readDocument } from './src/described.ts';
+import { type Field, readDocument } from './src/described.ts';
 
 const OUT = new URL('generated/', import.meta.url);
 
@@ -93,6 +93,27 @@ async function writeTypes(name: string, document: object): Promise<void> {
   await write(`${name}.d.ts`, astToString(await openapiTS(JSON.stringify(document), { immutable: true })));
 }
 
+/** The descriptions of fields, as help in forms. */
+const help = new Map<string, string>();
+
+/** The description of a field as help in a form, where nothing is null or left out, and a file is chosen. */
+const asHelp = (description: string) =>
+  description
+    .replaceAll('`', '')
+    .replace(/\bIn major units\b/g, 'For example 12.50')
+    .replace(/, in (major units|base64)\b/g, '')
+    .replace(/\b(null|left out|Left out):/g, (word) => (word === 'Left out:' ? 'Empty:' : 'empty:'));
+
+/** Adds what belongs into a field. Of a thing that is chosen by its name, nobody needs to know the id. */
+function addHelp(operation: string, { name, description = '' }: Field): void {
+  if (description === '' || /^The (id|code) of /.test(description)) return;
+  help.set(`${operation}.${name}`, asHelp(description));
+}
+
+/** What no page but a form shows is in a file of its own. */
+const withoutHelp = (name: string, value: unknown) =>
+  name === 'description' || name === 'example' ? undefined : value;
+
 await mkdir(OUT, { recursive: true });
 await writeTypes('people', describePeople(PEOPLE));
 for (const api of OPERATOR_APIS) {
@@ -100,8 +121,17 @@ for (const api of OPERATOR_APIS) {
   collect(document);
   await writeTypes(api.name, document);
   const { operations, shapes } = readDocument(document as never, api.name);
-  await write(`${api.name}.json`, JSON.stringify({ operations: [...operations], shapes: [...shapes] }));
+  for (const { name, method, fields: own } of operations.values())
+    if (method !== 'GET') for (const field of own) addHelp(name, field);
+  await write(
+    `${api.name}.json`,
+    JSON.stringify({ operations: [...operations], shapes: [...shapes] }, withoutHelp),
+  );
 }
+await write(
+  'help.ts',
+  `export const help: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(help))};\n`,
+);
 const texts = Object.entries({
   fields,
   words: labelsOfWords(),

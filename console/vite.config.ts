@@ -41,8 +41,8 @@ export default defineConfig({
           groups: [
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler|@tanstack\/[a-z-]+)\// },
             { name: 'start', tags: ['$initial'], minShareCount: 2 },
-            // What about half of the pages need.
-            { name: 'frame', minShareCount: 16 },
+            // What a quarter of the pages need.
+            { name: 'frame', minShareCount: 8 },
           ],
         },
       },

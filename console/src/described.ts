@@ -17,8 +17,10 @@ export type Field = {
   readonly choices?: Choices | undefined;
   /** The roles that may send the field; empty: those of the operation. */
   readonly roles: readonly string[];
-  readonly description: string;
-  readonly example: string;
+  /** The build keeps it apart, for forms alone (../generate.ts). */
+  readonly description?: string;
+  /** The build leaves it out. */
+  readonly example?: string;
   /** What the value is, such as `merchant` or `day`; empty: what its type says. */
   readonly format: string;
   /** The greatest length of a text. */

@@ -123,7 +123,7 @@ test('a page loads few bytes, in few files', async () => {
     const first = filesOf(manifest, [door, english, frame, again, api, home]);
     const sizeOfFirst = await sizeOf(first);
     assert.ok(
-      sizeOfFirst <= 245 * KB && first.size <= 18,
+      sizeOfFirst <= 245 * KB && first.size <= 22,
       `the first page loads ${sizeOfFirst} bytes in ${first.size} files`,
     );
     const framed = filesOf(manifest, [door, english, frame, again]);

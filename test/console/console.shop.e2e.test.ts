@@ -158,7 +158,7 @@ test('a merchant orders, prints, sells, takes, refunds and settles its cards', {
   await pdf.waitFor();
   // 100.10 of the day before, 10 + 25 − 4 of this day, less commission and VAT; and the cash.
   await page.getByRole('cell', { name: '136,16\u00a0USD' }).first().waitFor();
-  assert.match(await readPdf(await saves(page, () => pdf.click())), /^Payable 136\.16$/m);
+  assert.match(await readPdf(await saves(page, () => pdf.click())), /^Payable USD 136\.16$/m);
   const proof = await saves(page, () => page.getByRole('link', { name: 'Beweis' }).click());
   const verifier = new Verifier();
   for (const line of JSON.parse(await readFile(await proof.path(), 'utf8')).proof)

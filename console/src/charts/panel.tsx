@@ -6,6 +6,7 @@ import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
+import { useCurrency } from './currency.ts';
 import {
   FLOATS_MAX,
   type Point,
@@ -76,7 +77,7 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
   const title = texts[name];
   const note = useNote(name);
   const [isTable, setTable] = useState(false);
-  const [chosen, setChosen] = useState<string>();
+  const [chosen, choose] = useCurrency();
   const { data, error, refetch } = useQuery({
     queryKey: ['chart', name],
     queryFn: read,
@@ -89,7 +90,8 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
     .filter((each) => lengthOf(each) > 0)
     .sort();
   // At first, the currency with the longest history.
-  const currency = chosen ?? currencies.toSorted((one, other) => lengthOf(other) - lengthOf(one))[0] ?? '';
+  const [longest = ''] = currencies.toSorted((one, other) => lengthOf(other) - lengthOf(one));
+  const currency = currencies.includes(chosen) ? chosen : longest;
   const points = byCurrency[currency] ?? [];
   const columns = [...new Set(points.flatMap((point) => Object.keys(point)))];
   const drawn = series ?? columns.filter((column) => column !== chart.x);
@@ -101,7 +103,7 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
           aria-label={texts.currency}
           data={currencies}
           value={currency}
-          onChange={setChosen}
+          onChange={choose}
         />
       )}
       <ActionIcon

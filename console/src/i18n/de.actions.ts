@@ -9,6 +9,7 @@ export const actions: Catalogue['actions'] = {
   'merchant.permit': ['Recht geben', 'Gibt diesem Händler ein Recht.'],
   'merchant.forbid': ['Recht entziehen', 'Entzieht diesem Händler ein Recht.'],
   'api-key.create': ['API-Schlüssel anlegen', 'Das Geheimnis wird nur einmal angezeigt.'],
+  'api-key.rename': ['Benennen', 'An diesem Namen erkennen alle, was den Schlüssel benutzt.'],
   'api-key.rotate': ['Erneuern', 'Legt einen neuen Schlüssel an. Der alte gilt noch eine Weile.'],
   'api-key.revoke': ['Widerrufen', 'Anfragen mit diesem Schlüssel werden binnen einer Sekunde abgewiesen.'],
   'api-key.limit': ['Begrenzen', 'Legt fest, wie viele Anfragen dieser Schlüssel stellen darf.'],
@@ -118,6 +119,14 @@ export const actions: Catalogue['actions'] = {
   'settings.limit': [
     'Ändern',
     'Legt fest, wie viel eine Person in 24 Stunden von Hand bewegen darf. Leer: die Vorgabe.',
+  ],
+  'settings.set-letterhead': [
+    'Briefkopf bearbeiten',
+    'Der Absender der Abrechnungen. Vorhandene Dokumente behalten ihren.',
+  ],
+  'bank.set-pay-in': [
+    'Konto für Einzahlungen festlegen',
+    'Auf dieses Konto überweisen Händler ihre Einzahlungen. Jemand anderes gibt es frei.',
   ],
   'settings.network-amount': [
     'Betrag festlegen',
@@ -246,6 +255,10 @@ export const hints: Readonly<Record<string, string>> = {
   'api-key.limit.burst': 'Anfragen auf einmal. Leer: so viele wie je Sekunde.',
   'daily-limit.set.keyId': 'Leer: der Händler mit allen Schlüsseln.',
   'daily-limit.set.amount': 'Leer: kein Limit.',
+  'settings.set-letterhead.sender': 'Der Name des Betreibers. Leer: kein Briefkopf.',
+  'settings.set-letterhead.addressLines': 'Die Zeilen der Anschrift.',
+  'settings.set-letterhead.contact': 'Wohin sich ein Händler mit Fragen wendet.',
+  'bank.set-pay-in.iban': 'Leer: Das Portal nennt kein Konto.',
   'settings.network-amount.amount': 'Leer: wird nicht beobachtet.',
   below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',
   currency: 'Drei Buchstaben, zum Beispiel EUR.',
@@ -267,6 +280,8 @@ export const hints: Readonly<Record<string, string>> = {
   reason: 'Steht im Protokoll.',
   expiryDate: 'Leer: die Gültigkeit des Produkts.',
   expiresAt: 'Leer: 90 Tage.',
+  'api-key.create.name': 'Was ihn benutzt, etwa eine Kasse oder ein Shopsystem.',
+  'api-key.rename.name': 'Was ihn benutzt, etwa eine Kasse oder ein Shopsystem. Leer: kein Name.',
   'api-key.create.expiresAt': 'Leer: läuft nie ab.',
   'api-key.rotate.expiresAt': 'Leer: läuft nie ab.',
   'api-key.rotate.overlap': 'Zum Beispiel 30m, 24h oder 7d.',

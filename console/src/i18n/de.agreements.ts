@@ -38,6 +38,7 @@ export const agreements: Readonly<Record<string, string>> = {
   'user.confirm': 'Bestätigen, dass das Konto {email} für {merchant} der genannten Person gehört',
   'settings.set':
     'Freigeben: {mode} statt {modeBefore}, und ab mehr als {vouchers} Gutscheinen statt {vouchersBefore}',
+  'bank.set-pay-in': 'Händler {currency} auf das Konto {account} statt {accountBefore} überweisen lassen',
   'settings.limit': 'Eine Person {after} statt {before} in 24 Stunden von Hand bewegen lassen',
   'books.opening': '{amount} in das Konto {account} von {merchant} übernehmen',
   'books.transfer': '{amount} zwischen der Bank und dem eigenen Konto {account} buchen',

@@ -17,6 +17,8 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'sales' | 'keys' | 'do
     payIn: 'Einzahlen',
     payInHow:
       'Überweisen Sie den Betrag auf das Konto, das Ihnen der Betreiber genannt hat. Mit diesem Verwendungszweck wird die Zahlung zugeordnet:',
+    payInTo:
+      'Überweisen Sie den Betrag auf dieses Konto, mit diesem Verwendungszweck, an dem er erkannt wird:',
     reference: (merchant: string) => `FLOAT ${merchant}`,
     statement: 'Auszug',
     month: 'Monat',
@@ -70,6 +72,9 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'sales' | 'keys' | 'do
     statements: 'Auszüge',
     accounts: 'Konten',
     payouts: 'Zahlungen der Bank, die in den Büchern fehlen',
+    open: (account: string) => `Offen: ${account}`,
+    openEntries: (count: number) => `${count} ${count === 1 ? 'Umsatz' : 'Umsätze'} nicht ganz zugeordnet`,
+    allMatched: 'Alle Bankumsätze sind zugeordnet.',
     noEntries: 'Noch keine Auszüge. Lesen Sie den ersten ein.',
     noMovements: 'Auf dem Bankkonto hat sich noch nichts bewegt.',
     noAccounts: 'Noch keine Bankkonten. Benennen Sie das erste.',

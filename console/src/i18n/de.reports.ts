@@ -1,7 +1,7 @@
 import type { Catalogue } from './en.ts';
 
 /** Die Berichte der Bücher und wer sie braucht; die Gründe, aus denen eine Anfrage abgelehnt wird. */
-export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
+export const reports: Pick<Catalogue, 'reports' | 'books' | 'monthEnd' | 'declined'> = {
   reports: {
     'trial-balance': {
       title: 'Summen und Salden',
@@ -84,6 +84,20 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'declined'> = {
       days === 0
         ? 'Kein Tag war fällig.'
         : `${days} ${days === 1 ? 'Tag wurde' : 'Tage wurden'} abgeschlossen.`,
+  },
+  monthEnd: {
+    title: 'Monatsabschluss',
+    days: 'Alle Tage sind abgeschlossen',
+    bank: 'Alle Bankumsätze sind zugeordnet',
+    drafts: 'Keine Abrechnung ist ein Entwurf',
+    unpaid: 'Alle Abrechnungen sind bezahlt',
+    disputes: 'Alle Beanstandungen sind beantwortet',
+    left: (count: number) => `noch ${count}`,
+    reports: 'Berichte des Monats',
+    compared: 'Neben dem Vormonat',
+    movement: 'Geld auf Gutscheinen',
+    before: 'Vormonat',
+    change: 'Veränderung',
   },
   declined: {
     title: 'abgelehnt',

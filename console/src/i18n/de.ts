@@ -61,7 +61,7 @@ export const de: Catalogue = {
     check: 'Gutschein prüfen',
     floats: 'Guthaben',
     keys: 'API-Schlüssel',
-    reconcile: 'Abgleich',
+    reconcile: 'Kassenabgleich',
     docs: 'API-Dokumentation',
   },
   search: {
@@ -117,6 +117,8 @@ export const de: Catalogue = {
     needsApproval:
       'Eine andere Person muss das innerhalb von 72 Stunden freigeben. Noch hat sich nichts geändert.',
     secret: 'Das wird nur einmal angezeigt. Kopieren Sie es jetzt.',
+    secretFor: (name) =>
+      `Es ist für ${name}, die Person mit dem Vorschlag. Senden Sie es nicht zusammen mit der Datei.`,
     copy: 'Kopieren',
     copyAll: 'Alles kopieren',
     download: 'Herunterladen',
@@ -154,6 +156,8 @@ export const de: Catalogue = {
     title: 'Anmelden',
     console: 'Konsole des Betreibers',
     portal: 'Portal für Händler',
+    toGoOn:
+      'Sie sind nicht angemeldet, oder Ihre Sitzung ist beendet. Nach der Anmeldung öffnet sich die Seite.',
     again: 'Ihre Sitzung ist beendet. Melden Sie sich an, um weiterzuarbeiten',
     email: 'E-Mail',
     password: 'Passwort',
@@ -199,20 +203,22 @@ export const de: Catalogue = {
     issued: 'Heute ausgegeben',
     redeemed: 'Heute eingelöst',
     expired: 'Heute verfallen',
+    declined: 'Heute abgelehnt',
+    dayBefore: (amount) => `Am Tag davor: ${amount}`,
     attention: 'Braucht Aufmerksamkeit',
-    lowFloats: 'Niedrige Guthaben',
-    limits: 'Erreichte Tageslimits',
-    full: 'Produkte, deren Gutscheine zu viel tragen',
-    networkNear: 'Begrenztes Netz: nahe an der Meldeschwelle',
-    networkPassed: 'Begrenztes Netz: der Behörde melden',
+    nothing: 'Nichts braucht Aufmerksamkeit.',
     networkPaid: (paid, amount, percent) => `${paid} von ${amount} (${percent} %)`,
-    running: 'Chargen in Produktion',
-    webhooks: 'Gestörte Webhooks',
     installation: 'Prüfungen der Installation mit Hinweis',
-    approvals: 'Warten auf Freigabe',
     lastClose: 'Letzter abgeschlossener Tag',
     none: 'Keiner',
     latest: 'Neueste Transaktionen',
+    settlements: 'Zu zahlen',
+    batches: 'Neueste Chargen',
+  },
+  inbox: {
+    title: (count) => (count === 0 ? 'Eingang' : `Eingang: ${count} neu oder wartend`),
+    lead: 'Wartet auf Sie oder ist neu',
+    nothing: 'Nichts wartet auf Sie.',
   },
   demo: {
     title: 'Das ist eine Demo',
@@ -316,7 +322,7 @@ export const de: Catalogue = {
     open: 'Gültig',
     activated: 'Aktiviert',
     left: (percent: string) => `${percent} % des Aktivierten`,
-    balance: 'Guthaben',
+    balance: 'Saldo',
     print: 'Druckbögen',
     printHow:
       'Ein PDF mit einer Karte je Gutschein, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',
@@ -326,6 +332,7 @@ export const de: Catalogue = {
     cardEffect: (serial: string) => `Die Karte des Gutscheins ${serial}`,
     sheetsOf: (name: string) => `Bestellt von ${name}`,
     until: (time: string) => `zum Herunterladen bis ${time}`,
+    proposedUntil: (time: string) => `kann bis ${time} freigegeben werden`,
     cancelAll: 'Alle stornieren',
     blockAll: 'Alle sperren',
     effect: (quantity: string, money: string) =>
@@ -345,6 +352,7 @@ export const de: Catalogue = {
     run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'Gutschein' : 'Gutscheine'}`,
     effect: (total: string, changes: string, declined: string) =>
       `Gutscheine: ${total}. Geändert werden ${changes}, abgelehnt ${declined}.`,
+    worth: (merchants: string, worth: string) => `Die geänderten sind von ${merchants} und tragen ${worth}.`,
   },
   cards: { designs: 'Gestaltung der Karten', preview: 'Vorschau' },
   job: {
@@ -434,6 +442,11 @@ export const de: Catalogue = {
     networkNote:
       'Zahlungen aus zwölf Monaten sind ab einem Betrag zu melden. Ab 80 % wird gewarnt; nichts wird abgelehnt.',
     day: 'Tagesende',
+    letterhead: 'Briefkopf',
+    letterheadNote:
+      'Abrechnungen nennen noch keinen Absender. Legen Sie Name, Anschrift und USt-IdNr. des Betreibers fest.',
+    payIn: 'Konten für Einzahlungen',
+    payInNote: 'Das Portal nennt Händlern noch kein Konto, auf das sie Einzahlungen überweisen.',
   },
   account: {
     person: 'Person',

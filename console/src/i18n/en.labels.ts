@@ -26,7 +26,6 @@ export const fields: Labels = {
   numbers: 'Statements',
   pardonedGuesses: 'Wrong PINs forgiven',
   previousSecretUntil: 'Old secret works until',
-  productId: 'Product no.',
   expiries: 'Amounts',
   payer: 'Goes back to the float of',
   modeBefore: 'Approval by, so far',

@@ -14,6 +14,7 @@ export const portal = {
     payIn: 'Pay in',
     payInHow:
       'Transfer the amount to the account that your operator has given you. Put this text into the transfer, so that it is found:',
+    payInTo: 'Transfer the amount to this account, with this reference, by which it is found:',
     reference: (merchant: string) => `FLOAT ${merchant}`,
     statement: 'Statement',
     month: 'Month',
@@ -66,6 +67,9 @@ export const portal = {
     statements: 'Statements',
     accounts: 'Accounts',
     payouts: 'Payouts that the bank made and the books lack',
+    open: (account: string) => `Open: ${account}`,
+    openEntries: (count: number) => `${count} ${count === 1 ? 'entry' : 'entries'} without a full match`,
+    allMatched: 'Every entry of the bank is matched.',
     noEntries: 'No statements yet. Import the first one.',
     noMovements: 'Nothing has moved on the bank account yet.',
     noAccounts: 'No bank accounts yet. Name the first one.',

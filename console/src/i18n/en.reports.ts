@@ -44,6 +44,20 @@ export const reports = {
     closedDays: (days: number) =>
       days === 0 ? 'No day was due.' : `${days} ${days === 1 ? 'day was' : 'days were'} closed.`,
   },
+  monthEnd: {
+    title: 'Month end',
+    days: 'Every day is closed',
+    bank: 'Every entry of the bank is matched',
+    drafts: 'No settlement is a draft',
+    unpaid: 'Every settlement is paid',
+    disputes: 'Every dispute is answered',
+    left: (count: number) => `${count} left`,
+    reports: 'Reports of the month',
+    compared: 'Beside the month before',
+    movement: 'Money on vouchers',
+    before: 'Month before',
+    change: 'Change',
+  },
   declined: {
     title: 'declined',
     noCurrency: 'The code is unknown, and a request names no currency.',

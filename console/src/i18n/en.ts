@@ -111,6 +111,8 @@ export const en = {
     needsSecond: 'approved; a second person has to approve it, too',
     needsApproval: 'Another person has to approve this within 72 hours. Nothing has changed yet.',
     secret: 'This is shown once. Copy it now.',
+    secretFor: (name: string) =>
+      `It is for ${name}, who proposed this. Do not send it together with the file.`,
     copy: 'Copy',
     copied: 'Copied',
     copyAll: 'Copy all',
@@ -147,6 +149,7 @@ export const en = {
     title: 'Sign in',
     console: 'Operator console',
     portal: 'Merchant portal',
+    toGoOn: 'You are not signed in, or your session has ended. After the sign-in, the page opens.',
     again: 'Your session has ended. Sign in to continue',
     email: 'Email',
     password: 'Password',
@@ -189,20 +192,22 @@ export const en = {
     issued: 'Issued today',
     redeemed: 'Redeemed today',
     expired: 'Expired today',
+    declined: 'Declined today',
+    dayBefore: (amount: string) => `The day before: ${amount}`,
     attention: 'Needs attention',
-    lowFloats: 'Low floats',
-    limits: 'Daily limits reached',
-    full: 'Products with too much outstanding',
-    networkNear: 'Limited network: near the amount to notify',
-    networkPassed: 'Limited network: notify the authority',
+    nothing: 'Nothing needs attention.',
     networkPaid: (paid: string, amount: string, percent: number) => `${paid} of ${amount} (${percent} %)`,
-    running: 'Batches in production',
-    webhooks: 'Failing webhooks',
     installation: 'Checks of the installation to look at',
-    approvals: 'Waiting for approval',
     lastClose: 'Last closed day',
     none: 'None',
     latest: 'Latest transactions',
+    settlements: 'To be paid',
+    batches: 'Latest batches',
+  },
+  inbox: {
+    title: (count: number) => (count === 0 ? 'Inbox' : `Inbox: ${count} new or waiting`),
+    lead: 'Waits for you, or is news',
+    nothing: 'Nothing waits for you.',
   },
   demo: {
     title: 'This is a demo',
@@ -312,6 +317,7 @@ export const en = {
     cardEffect: (serial: string) => `The card of voucher ${serial}`,
     sheetsOf: (name: string) => `Ordered by ${name}`,
     until: (time: string) => `can be downloaded until ${time}`,
+    proposedUntil: (time: string) => `can be approved until ${time}`,
     cancelAll: 'Cancel all',
     blockAll: 'Block all',
     effect: (quantity: string, money: string) =>
@@ -330,6 +336,7 @@ export const en = {
     run: (what: string, count: string) => `${what}: ${count} ${count === '1' ? 'voucher' : 'vouchers'}`,
     effect: (total: string, changes: string, declined: string) =>
       `Of ${total} ${total === '1' ? 'voucher' : 'vouchers'}, ${changes} will change and ${declined} will be declined.`,
+    worth: (merchants: string, worth: string) => `Those that change are of ${merchants} and hold ${worth}.`,
   },
   cards: { designs: 'Designs of cards', preview: 'Preview' },
   job: {
@@ -416,6 +423,11 @@ export const en = {
     networkNote:
       'Payments of twelve months must be notified from an amount on. You are warned at 80 %; nothing is declined.',
     day: 'End of the day',
+    letterhead: 'Letterhead',
+    letterheadNote:
+      'Settlements name no sender yet. Set the name, the address and the VAT number of the operator.',
+    payIn: 'Accounts for pay-ins',
+    payInNote: 'The portal names no account yet to which merchants transfer money for their floats.',
   },
   account: {
     person: 'Person',

@@ -32,6 +32,9 @@ const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
 };
 export type Language = 'en' | 'de';
 
+/** Each language, as it calls itself. */
+export const LANGUAGES: Readonly<Record<Language, string>> = { en: 'English', de: 'Deutsch' };
+
 type Choice = Loaded & { readonly language: Language; choose(language: Language): void };
 
 const Context = createContext<Choice | undefined>(undefined);

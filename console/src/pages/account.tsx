@@ -23,19 +23,21 @@ export function Screen() {
   return (
     <>
       <Head title={nav.account} />
-      <div className="two">
-        <Sessions />
-        <Stack>
-          <Panel padded title={texts.person}>
-            {session && (
-              <Fields of={session.user} without={['id', 'merchantId', 'merchantName', 'singleSignOn']} />
-            )}
-          </Panel>
+      <Stack>
+        <div className="two even">
+          <Stack>
+            <Panel padded title={texts.person}>
+              {session && (
+                <Fields of={session.user} without={['id', 'merchantId', 'merchantName', 'singleSignOn']} />
+              )}
+            </Panel>
+            <RecoveryCodes />
+            <Passkeys />
+          </Stack>
           <Password />
-          <RecoveryCodes />
-          <Passkeys />
-        </Stack>
-      </div>
+        </div>
+        <Sessions />
+      </Stack>
     </>
   );
 }

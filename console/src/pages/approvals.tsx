@@ -5,6 +5,7 @@ import type { Acts } from '../ui/actions.tsx';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { Changes, Difference, fieldsOf } from '../ui/changes.tsx';
+import { Icon } from '../ui/icons.tsx';
 import { List } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
 import { Empty, Panel } from '../ui/parts.tsx';
@@ -63,7 +64,7 @@ function Approvals({ tab }: { tab: Tab }) {
           <Value name={name} value={nameOf(item[name])} />
         ) : undefined
       }
-      empty={isWaiting && <Empty text={nothing} />}
+      empty={isWaiting && <Empty icon={<Icon name="approvals" size={26} />} text={nothing} />}
     />
   );
 }

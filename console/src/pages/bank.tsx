@@ -1,7 +1,7 @@
 import { Alert, Button, FileInput, Group, Input, Select, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
-import type { Answer } from '../answers.ts';
+import type { Answer, Listed } from '../answers.ts';
 import { type Fault, send, toBase64 } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions, type Input as Given } from '../ui/actions.tsx';
@@ -9,11 +9,12 @@ import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { isWorkbook } from '../ui/csv-table.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
-import { useItems } from '../ui/items.ts';
+import { AGAIN_MS, useItems } from '../ui/items.ts';
 import { type Item, List, type ListProps, Rows } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
-import { Empty, FaultText, Panel, Problem, submits } from '../ui/parts.tsx';
+import { Empty, FaultText, Panel, Problem, Stat, submits } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { useWords } from '../ui/words.ts';
 import { guessColumns } from './bank-columns.ts';
@@ -66,7 +67,14 @@ export function Screen() {
   const tabs = TABS.map(({ key, empty, ...list }) => ({
     key,
     label: texts[key],
-    body: <List {...list} search={search} empty={<Empty text={texts[empty]} />} actions={unmatch} />,
+    body: (
+      <List
+        {...list}
+        search={search}
+        empty={<Empty icon={<Icon name="bank" size={26} />} text={texts[empty]} />}
+        actions={unmatch}
+      />
+    ),
   }));
   return (
     <>
@@ -92,9 +100,34 @@ export function Screen() {
             />
           </Panel>
         )}
+        <Open />
         <PageTabs tabs={tabs} />
       </Stack>
     </>
+  );
+}
+
+/** What of the bank's entries has no match yet, until nothing is left. */
+function Open() {
+  const { bank: texts } = useTexts();
+  const format = useFormat();
+  const accounts = useItems<Item>('/bank/accounts');
+  const items = useItems<Listed<'bank.open'>>('/bank/open', { refetchMs: AGAIN_MS });
+  if (!items || !accounts || accounts.length === 0) return null;
+  if (items.length === 0) return <Alert color="teal">{texts.allMatched}</Alert>;
+  return (
+    <div className="stats">
+      {items.map(({ account, currency, entries, openAmount }) => (
+        <Stat
+          key={account}
+          label={texts.open(account)}
+          to="/bank?open=true"
+          note={texts.openEntries(entries)}
+        >
+          {format.moved(openAmount, currency)}
+        </Stat>
+      ))}
+    </div>
   );
 }
 

@@ -1,5 +1,5 @@
-import { Button, Progress, Stack, Text } from '@mantine/core';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Progress, Stack, Text } from '@mantine/core';
+import { useNavigate } from '@tanstack/react-router';
 import type { Answer, PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useParam } from '../ui/address.ts';
@@ -91,22 +91,16 @@ export function Thing() {
             isDanger: true,
             onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
           },
+          status === 'COMPLETED' && {
+            name: 'voucher.bulk-cancel',
+            label: texts.batch.cancelAll,
+            to: `/vouchers/bulk?batch=${transactionId}&action=cancel`,
+            isDanger: true,
+          },
         ]}
         of="batch.show"
         given={given}
-      >
-        {status === 'COMPLETED' && offers('voucher.bulk-cancel') && (
-          <Button
-            variant="default"
-            className="bad"
-            component={Link}
-            to="/vouchers/bulk"
-            search={{ batch: transactionId, action: 'cancel' } as never}
-          >
-            {texts.batch.cancelAll}
-          </Button>
-        )}
-      </PageHead>
+      />
       <Stack gap="lg">
         {isRunning && (
           <Panel padded>

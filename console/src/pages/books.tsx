@@ -16,16 +16,18 @@ import { State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
 const Rules = lazy(async () => ({ default: (await import('./rules.tsx')).Rules }));
+const MonthEnd = lazy(async () => ({ default: (await import('./month-end.tsx')).MonthEnd }));
 const Charts = lazy(async () => ({ default: (await import('./charts.tsx')).Charts }));
 
 export function Screen() {
-  const { books: texts, nav } = useTexts();
+  const { books: texts, monthEnd: titles, nav } = useTexts();
   const { offers } = useApp();
   const [closed, setClosed] = useState<Answer<'books.close'>>();
   const rules = { key: 'rules', label: texts.rules, body: <Rules /> };
   const tabs = [
     { key: 'days', label: texts.days, body: <Days /> },
     { key: 'reports', label: texts.reports, body: <Reports /> },
+    { key: 'month-end', label: titles.title, body: <MonthEnd /> },
     { key: 'charts', label: texts.charts, body: <Charts /> },
     ...(offers('books.rules') ? [rules] : []),
   ];

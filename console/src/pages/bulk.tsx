@@ -1,4 +1,4 @@
-import { Alert, Button, Group, SegmentedControl, Stack } from '@mantine/core';
+import { Alert, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -135,6 +135,14 @@ function Previewed({ preview, given }: { preview: Preview; given: Input }) {
     <>
       <Alert color={preview.declined > 0 ? 'orange' : 'accent'} variant="light">
         {texts.effect(format.number(preview.total), changes, format.number(preview.declined))}
+        {preview.merchants.length > 0 && (
+          <Text size="sm">
+            {texts.worth(
+              preview.merchants.join(', '),
+              preview.worth.map(({ currency, amount }) => format.money(amount, currency)).join(', '),
+            )}
+          </Text>
+        )}
       </Alert>
       <Group>
         <Actions primary acts={[act]} />

@@ -3,6 +3,7 @@ import { labelOf } from '../../../src/label.ts';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useParam } from '../ui/address.ts';
+import { Difference } from '../ui/changes.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Item, List, Rows } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
@@ -59,6 +60,7 @@ export function Thing() {
               mb="md"
             />
           )}
+          <Difference before={{}} after={thing.input} />
           <Fields of={thing} without={['id', 'operation', 'state', 'total', 'done', 'failed']} />
         </Panel>
         {result && 'ok' in result && (

@@ -50,12 +50,14 @@ export function keyActions(item: Item): ReactNode {
   if (item['revokedAt']) return <span className="quiet">–</span>;
   const keyId = String(item['keyId']);
   const given = { keyId };
+  const current = { name: item['name'] };
   return (
     <Actions
       shown={0}
       of={keyId}
       acts={[
         { name: 'api-key.rotate', given, effect: keyId },
+        { name: 'api-key.rename', given, current },
         { name: 'api-key.limit', given, effect: keyId },
         item['blockedAt'] !== null && { name: 'api-key.pardon', given, effect: keyId },
         { name: 'api-key.revoke', given, effect: keyId, isDanger: true },

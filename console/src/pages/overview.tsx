@@ -1,8 +1,9 @@
-import { Stack } from '@mantine/core';
+import { SegmentedControl, Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
-import type { Query } from '../api.ts';
+import type { Listed } from '../answers.ts';
+import { useCurrency } from '../charts/currency.ts';
 import { type Point, type Points, readMovements, readOwed } from '../charts/read.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
@@ -10,11 +11,13 @@ import { useApp } from '../ui/app.tsx';
 import { DemoTour } from '../ui/demo.tsx';
 import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
+import { countOf, useAbout, useInbox } from '../ui/inbox.tsx';
 import { INSTALLATION } from '../ui/installation.ts';
 import { useItems } from '../ui/items.ts';
 import { List } from '../ui/list.tsx';
 import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
 import { SetupList } from '../ui/setup.tsx';
+import { useWords } from '../ui/words.ts';
 
 // The top of the page does not wait for the charts.
 const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.tsx')).ChartPanel }));
@@ -22,32 +25,30 @@ const ChartPanel = lazy(async () => ({ default: (await import('../charts/panel.t
 export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();
+  const hasBooks = offers('books.report');
   return (
     <>
       <Head title={texts.nav.overview} />
       <Stack gap="lg">
         <DemoTour />
         {offers('setup.show') && <SetupList />}
-        {offers('books.report') && <Today />}
+        <div className="stats">
+          {hasBooks && <Today />}
+          {offers('decline.count') && <DeclinedToday />}
+        </div>
         <div className="two">
-          {offers('books.report') && (
+          {hasBooks ? (
             <Suspense fallback={<Busy />}>
               <ChartPanel name="outstanding" />
             </Suspense>
+          ) : (
+            <Work />
           )}
           <Attention />
         </div>
         <div className="two">
-          {offers('transaction.list') && (
-            <List
-              title={texts.overview.latest}
-              of="transaction.list"
-              limit={8}
-              columns={['timestamp', 'kind', 'merchantId', 'amount']}
-              brief
-            />
-          )}
-          {offers('float.show') && (
+          {hasBooks && <Work />}
+          {hasBooks && offers('float.show') && (
             <Suspense fallback={<Busy />}>
               <ChartPanel name="floats" />
             </Suspense>
@@ -58,20 +59,78 @@ export function Screen() {
   );
 }
 
+/** The list that a person works on: it follows from what the roles permit. */
+function Work() {
+  const { overview: texts, transactions, codes } = useTexts();
+  const { offers } = useApp();
+  const [pays, cares, orders] = ['settlement.pay', 'voucher.unlock-pin', 'batch.generate'].map(offers);
+  if (pays && !cares)
+    return (
+      <List
+        title={texts.settlements}
+        of="settlement.list"
+        fixed={{ state: 'APPROVED' }}
+        limit={8}
+        columns={['number', 'merchantId', 'dueOn', 'payable']}
+        narrow={['number', 'dueOn', 'payable']}
+        brief
+      />
+    );
+  if (orders && !pays)
+    return (
+      <List
+        title={texts.batches}
+        of="batch.list"
+        limit={8}
+        columns={['acceptedAt', 'reference', 'merchantId', 'status', 'quantity']}
+        brief
+      />
+    );
+  if (cares && !orders)
+    return (
+      <List
+        title={transactions.declined}
+        of="decline.list"
+        limit={8}
+        columns={['at', 'merchantId', 'serialNumber', 'code', 'amount']}
+        narrow={['at', 'serialNumber', 'code']}
+        cell={(name, { code }) => (name === 'code' ? (codes[String(code)] ?? String(code)) : undefined)}
+        brief
+      />
+    );
+  if (!offers('transaction.list')) return null;
+  return (
+    <List
+      title={texts.latest}
+      of="transaction.list"
+      limit={8}
+      columns={['timestamp', 'kind', 'merchantId', 'amount']}
+      brief
+    />
+  );
+}
+
 /** All parts of the page read the days together. */
 const DAYS = { queryKey: ['days'], queryFn: readDays, refetchInterval: 300_000, retry: false } as const;
 
-/** The money on vouchers and today's movements, in each currency. */
+/** The money on vouchers and today's movements in one currency, beside those of the day before. */
 function Today() {
   const texts = useTexts();
   const format = useFormat();
   const { data: days } = useQuery(DAYS);
-  const day = days?.at(-1)?.day ?? '';
+  const [before, day] = [days?.at(-2)?.day, days?.at(-1)?.day ?? ''];
   const { data: today } = useQuery({
     queryKey: ['today', day],
     queryFn: async () => {
       const to = dayAfter(day);
-      return todayOf(...(await Promise.all([readOwed(day, to), readMovements(day, to)])));
+      return todayOf(
+        ...(await Promise.all([
+          // Of two days alone, the chart reads the same.
+          readOwed(before && days && days.length > 2 ? before : day, to),
+          readMovements(day, to),
+          before ? readMovements(before, day) : {},
+        ])),
+      );
     },
     enabled: day !== '',
     refetchInterval: 60_000,
@@ -83,151 +142,139 @@ function Today() {
     queryFn: async () => (await import('../charts/opened.ts')).OPENED,
     staleTime: Number.POSITIVE_INFINITY,
   });
-  const data = days?.length === 0 ? [] : today;
-  const lines = (name: 'outstanding' | 'issued' | 'redeemed' | 'expired') => (
-    <Stat key={name} label={texts.overview[name]}>
-      {data === undefined ? (
-        <span className="quiet">…</span>
-      ) : data.length === 0 ? (
-        <span className="quiet">–</span>
-      ) : (
-        data.map(({ currency, ...sums }) => (
-          <div key={currency} className="stat-line">
-            <small className="quiet">{currency}</small>{' '}
-            <Figure
-              of={opened?.[name]}
-              value={sums[name]}
-              around={[{ currency, day, startsAt: day, endsAt: day }]}
-            >
-              {format.amount(sums[name], currency)}
-            </Figure>
-          </div>
-        ))
+  const [currency, choose] = useCurrency();
+  const data = days?.length === 0 ? {} : today;
+  // What nobody has and nothing moves is left out.
+  const currencies = Object.keys(data ?? {}).filter((each) =>
+    Object.values(data?.[each] ?? {}).some(({ now, last }) => now !== 0 || last !== 0),
+  );
+  const shown = currencies.includes(currency) ? currency : (currencies[0] ?? '');
+  return (
+    <>
+      {currencies.length > 1 && (
+        <div className="whole">
+          <SegmentedControl
+            size="xs"
+            aria-label={texts.chart.currency}
+            data={currencies}
+            value={shown}
+            onChange={choose}
+          />
+        </div>
       )}
+      {SUMS.map((name) => {
+        const { now, last } = data?.[shown]?.[name] ?? {};
+        return (
+          <Stat
+            key={name}
+            label={texts.overview[name]}
+            note={before && last !== undefined && texts.overview.dayBefore(format.money(last, shown))}
+          >
+            {now === undefined ? (
+              <span className="quiet">{data === undefined ? '…' : '–'}</span>
+            ) : (
+              <div className="stat-line">
+                <Figure
+                  of={opened?.[name]}
+                  value={now}
+                  around={[{ currency: shown, day, startsAt: day, endsAt: day }]}
+                >
+                  {format.money(now, shown)}
+                </Figure>
+              </div>
+            )}
+          </Stat>
+        );
+      })}
+    </>
+  );
+}
+
+const SUMS = ['outstanding', 'issued', 'redeemed', 'expired'] as const;
+type Sums = Readonly<Record<(typeof SUMS)[number], { readonly now: number; readonly last: number }>>;
+
+/** The sums of a day and of the day before it, in each currency. */
+function todayOf(
+  owed: Points,
+  moved: Readonly<Record<string, Point>>,
+  movedBefore: Readonly<Record<string, Point>>,
+): Readonly<Record<string, Sums>> {
+  const sums = (currency: string, points: readonly Point[]): Sums => {
+    const of = (name: string) => ({
+      now: Number(moved[currency]?.[name] ?? 0),
+      last: Number(movedBefore[currency]?.[name] ?? 0),
+    });
+    const outstanding = (at: number) => Number(points.at(at)?.['outstanding'] ?? 0);
+    return {
+      outstanding: { now: outstanding(-1), last: outstanding(-2) },
+      issued: of('issued'),
+      redeemed: of('redeemed'),
+      expired: of('expired'),
+    };
+  };
+  return Object.fromEntries(
+    Object.entries(owed).map(([currency, points]) => [currency, sums(currency, points)]),
+  );
+}
+
+const REASONS = 2;
+
+/** How many requests were declined today, and mostly why. The count has days of UTC. */
+function DeclinedToday() {
+  const { overview: texts, codes } = useTexts();
+  const format = useFormat();
+  const day = new Date().toISOString().slice(0, 10);
+  const found = useItems<Listed<'decline.count'>>('/declines/count', {
+    query: { from: day, to: day },
+    refetchMs: 60_000,
+  });
+  const total = found?.reduce((sum, { declines }) => sum + declines, 0);
+  const reasons = found?.slice(0, REASONS).map(({ code, declines }) => `${codes[code] ?? code}: ${declines}`);
+  return (
+    <Stat label={texts.declined} to="/transactions?tab=declined" note={reasons?.join(', ')}>
+      {total === undefined ? <span className="quiet">…</span> : format.number(total)}
     </Stat>
   );
-  return (
-    <div className="stats">{(['outstanding', 'issued', 'redeemed', 'expired'] as const).map(lines)}</div>
-  );
 }
 
-function todayOf(outstanding: Points, moved: Readonly<Record<string, Point>>) {
-  return Object.entries(outstanding).map(([currency, points]) => ({
-    currency,
-    outstanding: Number(points.at(-1)?.['outstanding'] ?? 0),
-    issued: Number(moved[currency]?.['issued'] ?? 0),
-    redeemed: Number(moved[currency]?.['redeemed'] ?? 0),
-    expired: Number(moved[currency]?.['expired'] ?? 0),
-  }));
-}
-
-/** The number of low floats that are named. */
-const NAMED_MAX = 3;
-
-/** Matters that need attention, with links to them. */
+/** Matters that need attention, with links to them. What somebody else resolves is quiet. */
 function Attention() {
-  const { overview: texts, chart } = useTexts();
+  const { overview: texts } = useTexts();
   const { offers } = useApp();
+  const { kind } = useWords();
   const format = useFormat();
-  const waiting = useWatched('approval.list', '/approvals', { forMe: true });
-  const running = useWatched('batch.list', '/batches', { status: 'PROCESSING' });
-  const low = useWatched('float.low', '/floats/low');
-  const reached = useWatched('daily-limit.list', '/daily-limits', { reached: true });
-  const full = useWatched('product.list', '/products', { reached: true }) ?? [];
-  const network = useItems('/settings/network', { enabled: offers('settings.network'), refetchMs: 60_000 });
-  const endpoints = useWatched('webhook.list', '/webhooks', { limit: 200 });
+  const about = useAbout();
+  const matters = useInbox();
   const { data: days } = useQuery({ ...DAYS, enabled: offers('books.days') });
   const { data: checked } = useQuery({ ...INSTALLATION, enabled: offers('installation.check') });
-  const near = network?.filter(({ state }) => state !== 'below') ?? [];
-  const hasPassed = near.some(({ state }) => state === 'passed');
-  const failing = endpoints?.filter((item) => item['failingSince'] || item['enabled'] === false);
   const closed = days?.filter(({ state }) => state === 'closed').at(-1);
-  const late = days?.filter(({ state }) => state === 'closing').length ?? 0;
+  const findings = checked?.findings.filter(({ state }) => state !== 'ok').length ?? 0;
   return (
     <Panel title={texts.attention}>
       <ul className="plain-list">
-        <Line to="/approvals" label={texts.approvals} count={waiting?.length} isAlert />
-        <Line to="/batches?status=PROCESSING" label={texts.running} count={running?.length} />
-        <Line
-          to="/merchants"
-          label={texts.lowFloats}
-          count={low?.length}
-          isAlert
-          note={low
-            ?.slice(0, NAMED_MAX)
-            .map(({ merchant, daysLeft }) =>
-              daysLeft === null ? merchant : `${merchant}: ${chart.lasts(Number(daysLeft))}`,
-            )
-            .join(', ')}
-        />
-        <Line
-          to={reached?.[0] ? `/merchants/${reached[0]['merchantId']}?tab=limits` : '/merchants'}
-          label={texts.limits}
-          count={reached?.length}
-          isAlert
-        />
-        {full.length > 0 && (
+        {matters?.map((matter) => (
           <Line
-            to={full[0] && full.length === 1 ? `/products/${full[0]['code']}` : '/products'}
-            label={texts.full}
-            count={full.length}
-            isAlert
+            key={matter.matter}
+            to={matter.link}
+            label={kind(matter.matter, 'matter')}
+            count={countOf(matter)}
+            isAlert={matter.isYours}
+            note={about(matter)}
           />
-        )}
-        {near.length > 0 && (
-          <Line
-            to="/settings"
-            label={hasPassed ? texts.networkPassed : texts.networkNear}
-            count={near.length}
-            isAlert
-            note={near
-              .map(({ paid, amount, percent, currency }) =>
-                texts.networkPaid(
-                  format.money(Number(paid), String(currency)),
-                  format.money(Number(amount), String(currency)),
-                  Number(percent),
-                ),
-              )
-              .join(', ')}
-          />
-        )}
-        <Line to="/webhooks" label={texts.webhooks} count={failing?.length} isAlert />
-        <Line
-          to="/system"
-          label={texts.installation}
-          count={checked?.findings.filter(({ state }) => state !== 'ok').length}
-          isAlert
-        />
+        ))}
+        {findings > 0 && <Line to="/system" label={texts.installation} count={String(findings)} isAlert />}
+        {matters?.length === 0 && findings === 0 && <li className="quiet">{texts.nothing}</li>}
         {days && (
-          <li className="line">
-            <Link to="/books" className="quiet-link">
-              {texts.lastClose}
-            </Link>
-            <span className={late > 1 ? 'warn' : undefined}>
-              {closed ? format.day(closed.day) : texts.none}
-            </span>
-          </li>
+          <Line to="/books" label={texts.lastClose} count={closed ? format.day(closed.day) : texts.none} />
         )}
       </ul>
     </Panel>
   );
 }
 
-function useWatched(list: string, path: string, query: Query = {}) {
-  const { offers } = useApp();
-  return useItems(path, { query: { limit: 50, ...query }, enabled: offers(list), refetchMs: 60_000 });
-}
-
-type LineProps = {
-  to: string;
-  label: string;
-  count: number | undefined;
-  isAlert?: boolean;
-  note?: string;
-};
+type LineProps = { to: string; label: string; count: string; isAlert?: boolean; note?: string };
 
 function Line({ to, label, count, isAlert = false, note }: LineProps) {
-  if (count === undefined) return null;
   return (
     <li className="line">
       <span>
@@ -236,7 +283,7 @@ function Line({ to, label, count, isAlert = false, note }: LineProps) {
         </Link>
         {note && <small className="quiet">{note}</small>}
       </span>
-      <b className={isAlert && count > 0 ? 'warn' : count === 0 ? 'quiet' : undefined}>{count}</b>
+      <b className={isAlert ? 'warn' : undefined}>{count}</b>
     </li>
   );
 }

@@ -63,6 +63,17 @@ export function Screen() {
           />
         )}
         <Actions acts={[{ name: 'settings.network-amount' }]} />
+        {offers('settings.letterhead') && <Letterhead />}
+        {offers('bank.pay-in') && (
+          <List
+            title={texts.settings.payIn}
+            of="bank.pay-in"
+            columns={['currency', 'iban', 'holder']}
+            empty={<Empty text={texts.settings.payInNote} />}
+            brief
+          />
+        )}
+        <Actions acts={[{ name: 'bank.set-pay-in' }]} />
         {books && (
           <Panel
             title={texts.settings.day}
@@ -74,5 +85,28 @@ export function Screen() {
         )}
       </Stack>
     </>
+  );
+}
+
+/** The sender of documents for merchants. */
+function Letterhead() {
+  const { letterhead, letterheadNote } = useTexts().settings;
+  const path = '/settings/letterhead';
+  const { thing } = useThing<Answer<'settings.letterhead'>>(path);
+  if (!thing) return null;
+  return (
+    <Panel
+      title={letterhead}
+      aside={<Actions acts={[{ name: 'settings.set-letterhead', current: thing, source: path }]} />}
+      padded
+    >
+      {thing.sender === null ? (
+        <Text size="sm" className="quiet">
+          {letterheadNote}
+        </Text>
+      ) : (
+        <Fields of={thing} />
+      )}
+    </Panel>
   );
 }

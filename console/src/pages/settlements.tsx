@@ -9,10 +9,11 @@ import { useApp } from '../ui/app.tsx';
 import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { type Item, List, Rows } from '../ui/list.tsx';
+import { shownAs } from '../ui/lists.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { Empty, Panel, Stat } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
-import { Fields } from '../ui/value.tsx';
+import { Fields, Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
 export function Screen() {
@@ -37,7 +38,8 @@ export function Screen() {
         <List
           of="settlement.list"
           search={search}
-          narrow={[door === 'operator' ? 'merchantId' : 'number', 'state', 'payable']}
+          narrow={['number', 'state', 'payable']}
+          {...(door === 'operator' && { cell: numberCell })}
           bulk={
             offers('settlement.file')
               ? (items) => {
@@ -65,6 +67,17 @@ export function Screen() {
           />
         )}
       </Stack>
+    </>
+  );
+}
+
+/** Where there is no room for a column of merchants, the number is above the name. */
+function numberCell(name: string, { number, merchant, ...item }: Item) {
+  if (name !== 'number') return shownAs('settlement.list').cell?.(name, item);
+  return (
+    <>
+      <Value name="number" value={number} />
+      <small className="quiet narrow-only">{String(merchant)}</small>
     </>
   );
 }

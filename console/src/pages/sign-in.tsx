@@ -1,9 +1,9 @@
-import { Alert, Center, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Center, Paper, Stack, Text, Title } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useRef, useState } from 'react';
 import { ApiProblem, send } from '../api.ts';
-import { useTexts } from '../i18n/index.tsx';
+import { LANGUAGES, useLanguage } from '../i18n/index.tsx';
 import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { Busy, Problem } from '../ui/parts.tsx';
@@ -28,8 +28,9 @@ function arrivalOf(fragment: string): Arrival {
 
 /** Single sign-on, or a password and then a second factor; or a link that works once. */
 export function Screen() {
-  const texts = useTexts().signIn;
-  const { product } = useTexts();
+  const { language, choose, texts: all } = useLanguage();
+  const { product, signIn: texts } = all;
+  const other = language === 'en' ? 'de' : 'en';
   const { door } = useApp();
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -67,6 +68,7 @@ export function Screen() {
               {door === 'operator' ? texts.console : texts.portal}
             </Text>
           </div>
+          {next && arrival.kind === 'nothing' && <Text size="sm">{texts.toGoOn}</Text>}
           {isUsed && <Alert color="red">{texts.linkFailed}</Alert>}
           {arrival.kind === 'refused' && (
             <Alert color="red">{reasons[arrival.reason] ?? texts.refused['not-confirmed']}</Alert>
@@ -81,6 +83,9 @@ export function Screen() {
               onDone={() => enter(arrival.kind === 'second-factor' ? takeNext() : next)}
             />
           )}
+          <Anchor component="button" type="button" size="sm" lang={other} onClick={() => choose(other)}>
+            {LANGUAGES[other]}
+          </Anchor>
         </Stack>
       </Paper>
     </Center>

@@ -5,6 +5,7 @@ import { useTexts } from '../i18n/index.tsx';
 import { type Filters, useFilters, useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
+import { Icon } from '../ui/icons.tsx';
 import { type Item, List } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
 import { Empty, Panel } from '../ui/parts.tsx';
@@ -34,7 +35,13 @@ export function Screen() {
 
 function Booked({ search }: { search: Filters }) {
   const texts = useTexts().empty;
-  return <List of="transaction.list" search={search} empty={<Empty text={texts.transactions} />} />;
+  return (
+    <List
+      of="transaction.list"
+      search={search}
+      empty={<Empty icon={<Icon name="transactions" size={26} />} text={texts.transactions} />}
+    />
+  );
 }
 
 function Declined({ search }: { search: Filters }) {
@@ -50,7 +57,7 @@ function Declined({ search }: { search: Filters }) {
           <Bare amount={Number(amount)} />
         ) : undefined;
       }}
-      empty={<Empty text={texts.declines} />}
+      empty={<Empty icon={<Icon name="transactions" size={26} />} text={texts.declines} />}
     />
   );
 }

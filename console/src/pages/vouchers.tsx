@@ -147,7 +147,7 @@ function actsOn(voucher: Voucher, balance: string): Acts {
   return [
     voucher.pinLocked && { name: 'voucher.unlock-pin', given, effect },
     voucher.blockedAt === null
-      ? { name: 'voucher.block', given, effect, isDanger: true }
+      ? { name: 'voucher.block', given, effect }
       : { name: 'voucher.unblock', given, effect },
     { name: 'voucher.extend', given, effect },
     { name: 'voucher.replace', given, effect },

@@ -7,10 +7,13 @@ import { dayAfter, readReport } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { Floats } from '../ui/floats.tsx';
 import { todayIn, useFormat } from '../ui/format.ts';
+import { useItems } from '../ui/items.ts';
 import { Rows } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
+import { Copyable } from '../ui/value.tsx';
+import { useWords } from '../ui/words.ts';
 
 /** The float, how to pay in, and its movements. */
 export function Screen() {
@@ -23,17 +26,44 @@ export function Screen() {
         <div className="stats">
           <Floats to="/float" />
         </div>
-        <Panel title={texts.float.payIn} padded>
-          <Text size="sm">{texts.float.payInHow}</Text>
-          <pre className="code" style={{ marginTop: 8 }}>
-            {texts.float.reference(session?.user.merchantId ?? '')}
-          </pre>
-        </Panel>
+        <PayIn reference={texts.float.reference(session?.user.merchantId ?? '')} />
         {offers('books.report') && <Statement />}
       </Stack>
     </>
   );
 }
+
+/** To which account a merchant transfers money, and what it writes into the transfer. */
+function PayIn({ reference }: { reference: string }) {
+  const { float: texts } = useTexts();
+  const { label } = useWords();
+  const accounts = useItems<PortalAnswer<'bank.pay-in'>['items'][number]>('/bank/pay-in') ?? [];
+  return (
+    <Panel title={texts.payIn} padded>
+      <Text size="sm" mb="sm">
+        {accounts.length > 0 ? texts.payInTo : texts.payInHow}
+      </Text>
+      <dl className="fields">
+        {accounts.map(({ currency, iban, holder }) => (
+          <div key={currency} style={{ display: 'contents' }}>
+            <dt>{currency}</dt>
+            <dd>
+              {holder && <bdi className="below">{holder}</bdi>}
+              <Copyable text={iban} shown={inFours(iban)} />
+            </dd>
+          </div>
+        ))}
+        <dt>{label('reference')}</dt>
+        <dd>
+          <Copyable text={reference} />
+        </dd>
+      </dl>
+    </Panel>
+  );
+}
+
+/** An IBAN in groups of four, as it is printed. */
+const inFours = (iban: string) => iban.replace(/.{4}(?=.)/g, '$&\u00a0');
 
 const MONTHS = 3;
 

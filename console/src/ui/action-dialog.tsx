@@ -1,4 +1,5 @@
-import { useState } from 'react';
+import { useBlocker } from '@tanstack/react-router';
+import { useEffect, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { ActionForm, type Held } from './action-form.tsx';
 import type { Act } from './actions.tsx';
@@ -9,9 +10,20 @@ import { useWords } from './words.ts';
 /** The dialog of an action, which is open as long as there is one. */
 export function ActionDialog({ act, close }: { act: Act | undefined; close(): void }) {
   const words = useWords();
-  const { throwAway } = useTexts().action;
+  const { throwAway, secret } = useTexts().action;
   const operation = useApp().operations?.get(act?.name ?? '');
-  const [held, hold] = useState<Held>();
+  const [held, setHeld] = useState<Held>();
+  // What is held now: an action that is done leads to another page before this is drawn again.
+  const now = useRef<Held>(undefined);
+  const hold = (what: Held) => {
+    now.current = what;
+    setHeld(what);
+  };
+  const mayLeave = () => now.current === undefined || confirm(now.current === 'secret' ? secret : throwAway);
+  useBlocker({ shouldBlockFn: () => !mayLeave(), enableBeforeUnload: () => now.current !== undefined });
+  // It opens after it was there closed: only then it remembers where the focus was.
+  const [isThere, setThere] = useState(false);
+  useEffect(() => setThere(true), []);
   const isSecret = held === 'secret';
   const end = () => {
     hold(undefined);
@@ -19,9 +31,9 @@ export function ActionDialog({ act, close }: { act: Act | undefined; close(): vo
   };
   return (
     <Dialog
-      opened={act !== undefined}
+      opened={isThere && act !== undefined}
       // By Escape, or by its cross.
-      onClose={() => (held === undefined || confirm(throwAway)) && end()}
+      onClose={() => mayLeave() && end()}
       closeOnEscape={!isSecret}
       withCloseButton={!isSecret}
       title={act && (act.label ?? words.action(act.name).label)}

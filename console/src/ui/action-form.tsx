@@ -70,6 +70,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   const [values, setValues] = useState<Input>({ ...current, ...initial });
   const [meanwhile, setMeanwhile] = useState<Change>();
   const [answer, setAnswer] = useState<Answer>();
+  const [whose, setWhose] = useState<string>();
   // The same input has the same key, so if it is sent twice, the change happens once.
   const sent = useRef({ key: '', input: '' });
   const label = act.label ?? words.action(name).label;
@@ -109,6 +110,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
     const hasSecret = Object.entries(result).some(([field, value]) => shapeOf(field).isSecret && value);
     if (isProposed || hasSecret) {
       hold(hasSecret ? 'secret' : undefined);
+      setWhose((done['maker'] as { readonly name?: string } | undefined)?.name);
       return setAnswer(result);
     }
     const file = done['download'] as Download | undefined;
@@ -118,11 +120,18 @@ export function ActionForm({ act, operation, hold, close }: Props) {
     announce(name, input, `${label}: ${outcome}`);
     finish(done);
   };
-  const { mutate, error, isPending } = useMutation({ mutationFn: attempt });
+  const { mutate, error, isPending } = useMutation({
+    mutationFn: attempt,
+    // Somebody else was faster: the page behind says what there is now.
+    onError: (refused) => {
+      if (refused instanceof ApiProblem && /^(conflict|not-found)$/.test(refused.code))
+        void client.invalidateQueries();
+    },
+  });
   const proposal = answer?.['approval'] as Answer | undefined;
   if (proposal && proposal['alone'] !== true)
     return <Proposed approval={proposal} operation={name} close={close} />;
-  if (answer) return <Secrets secrets={answer} close={() => finish(answer)} />;
+  if (answer) return <Secrets secrets={answer} whose={whose} close={() => finish(answer)} />;
   const needsStepUp = error instanceof ApiProblem && error.code === 'step-up-required';
   // When a session has ended, a dialog asks for the sign-in.
   const isSignedOut = error instanceof ApiProblem && error.status === 401;

@@ -1,10 +1,16 @@
 import { ActionIcon, Button, Menu } from '@mantine/core';
-import { type ReactNode, useRef, useState } from 'react';
+import { notifications } from '@mantine/notifications';
+import { useNavigate } from '@tanstack/react-router';
+import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import { ActionDialog } from './action-dialog.tsx';
 import { useApp } from './app.tsx';
 import { Icon } from './icons.tsx';
 import { useWords } from './words.ts';
+
+// A page that only shows something loads no forms: they come when somebody turns to a button.
+const loadDialog = () => import('./action-dialog.tsx');
+export const ActionDialog = lazy(async () => ({ default: (await loadDialog()).ActionDialog }));
+const prepare = () => void loadDialog().catch(() => undefined);
 
 export type Input = Readonly<Record<string, unknown>>;
 
@@ -28,6 +34,8 @@ export type Act = {
   readonly effect?: ReactNode | ((values: Input) => ReactNode);
   /** The operation that was proposed. */
   readonly proposed?: string;
+  /** The page on which it is done, instead of a dialog. */
+  readonly to?: string;
   readonly onDone?: (answer: Readonly<Record<string, unknown>>) => void;
 };
 
@@ -45,19 +53,35 @@ type Props = {
 
 /** The actions of a page: buttons for common ones, a menu for the rest, and a dialog for each. */
 export function Actions({ acts, primary = false, shown = 2, of }: Props) {
-  const texts = useTexts().list;
+  const { list: texts, problem } = useTexts();
   const words = useWords();
   const { offers } = useApp();
   const [opened, setOpened] = useState<Act>();
+  const [wasOpened, setWasOpened] = useState(false);
   const menu = useRef<HTMLButtonElement>(null);
   const offered = acts.filter((act): act is Act => Boolean(act && offers(act.name)));
+  const navigate = useNavigate();
+  const open = (act: Act) => {
+    if (act.to !== undefined) return void navigate({ to: act.to });
+    const show = () => {
+      setWasOpened(true);
+      setOpened(act);
+    };
+    // Without it, what somebody has typed in the page would be lost with the page.
+    return void loadDialog().then(show, () =>
+      notifications.show({ color: 'red', message: problem.noAnswer }),
+    );
+  };
   const close = () => setOpened(undefined);
   // The result of an action stays visible when the page offers no more actions.
   if (offered.length === 0 && !opened) return null;
   const labelOf = ({ name, label }: Act) => label ?? words.action(name).label;
-  const isSplit = offered.length > shown + 1 || shown === 0;
-  const buttons = isSplit ? offered.slice(0, shown) : offered;
-  const rest = isSplit ? offered.slice(shown) : [];
+  // One that is dangerous may stand beside the others; several of them are in the menu.
+  const areMany = offered.filter(({ isDanger }) => isDanger).length > 1;
+  const isSplit = offered.length > shown + 1 || shown === 0 || areMany;
+  const inReach = areMany ? offered.filter(({ isDanger }) => !isDanger) : offered;
+  const buttons = isSplit ? inReach.slice(0, shown) : offered;
+  const rest = offered.filter((act) => !buttons.includes(act));
   const [harmless, dangerous] = [rest.filter((act) => !act.isDanger), rest.filter((act) => act.isDanger)];
   const item = (act: Act) => (
     <Menu.Item
@@ -66,7 +90,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
       onClick={() => {
         // To which the dialog gives the focus back.
         menu.current?.focus();
-        setOpened(act);
+        open(act);
       }}
     >
       {labelOf(act)}
@@ -79,7 +103,9 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
           key={labelOf(act)}
           variant={primary && index === 0 && !act.isDanger ? 'filled' : 'default'}
           className={act.isDanger ? 'bad' : undefined}
-          onClick={() => setOpened(act)}
+          onPointerEnter={prepare}
+          onFocus={prepare}
+          onClick={() => open(act)}
         >
           {labelOf(act)}
         </Button>
@@ -90,6 +116,8 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
             <ActionIcon
               ref={menu}
               variant="default"
+              onPointerEnter={prepare}
+              onFocus={prepare}
               aria-label={of ? `${texts.actions}: ${of}` : texts.actions}
             >
               <Icon name="more" />
@@ -102,7 +130,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
           </Menu.Dropdown>
         </Menu>
       )}
-      <ActionDialog act={opened} close={close} />
+      <Suspense>{wasOpened && <ActionDialog act={opened} close={close} />}</Suspense>
     </>
   );
 }

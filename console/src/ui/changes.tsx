@@ -82,7 +82,7 @@ export function Subject({ of, within }: { of: string; within?: unknown }) {
 const PERCENT_PPM = 10_000;
 const MONEY_TEXT = /^([A-Z]{3}) (-?\d+(?:\.\d+)?)$/;
 
-/** Shows a value as text; an amount in minor units as money, parts per million as percent. */
+/** Shows a value as text: an amount with its currency, parts per million as percent, an id by its name. */
 export function useShown() {
   const words = useWords();
   const format = useFormat();
@@ -91,7 +91,6 @@ export function useShown() {
   const { shapeOf } = useApp();
   const shown = (name: string, value: unknown, currency?: unknown): string => {
     if (value === null || value === undefined || value === '') return '–';
-    if (name.endsWith('Minor') && typeof currency === 'string') return toMoney(value, currency, format.money);
     if (name.endsWith('Ppm')) return format.percent(String(Number(value) / PERCENT_PPM));
     const { isMoney, isKnown, format: what, words: list } = shapeOf(name);
     if (isMoney && !Number.isNaN(Number(value)))
@@ -105,9 +104,11 @@ export function useShown() {
     if (typeof value === 'number') return format.number(value);
     const [, code, amount] = MONEY_TEXT.exec(String(value)) ?? [];
     if (code && amount) return format.money(Number(amount), code);
-    if (Array.isArray(value) && value.every((each) => typeof each !== 'object'))
-      return value.map((each) => shown(name, each, currency)).join(', ');
-    if (typeof value === 'object') return JSON.stringify(value);
+    if (Array.isArray(value)) return value.map((each) => shown(name, each, currency)).join(', ') || '–';
+    if (typeof value === 'object')
+      return Object.entries(value)
+        .map(([part, each]) => `${words.label(part)}: ${shown(part, each, currency)}`)
+        .join(', ');
     // A text of a person is no word of the API.
     return isKnown && list.length === 0 ? String(value) : words.word(String(value), name);
   };
@@ -126,7 +127,7 @@ function useDifference(others?: unknown) {
     );
     return names.map((name) => ({
       name,
-      label: words.label(name.replace(/(Minor|Ppm)$/, '')),
+      label: words.label(name.replace(/Ppm$/, '')),
       old: name in old ? show(name, old[name], currency) : undefined,
       now: show(name, now[name], currency),
     }));
@@ -166,15 +167,4 @@ export function ShortDifference({ before, after }: { before: unknown; after: unk
       {text || '–'}
     </span>
   );
-}
-
-/** Minor units, in the decimals of their currency. */
-function toMoney(
-  value: unknown,
-  currency: string,
-  money: (amount: number, currency: string) => string,
-): string {
-  const decimals =
-    new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ?? 2;
-  return money(Number(value) / 10 ** decimals, currency);
 }

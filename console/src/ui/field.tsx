@@ -1,5 +1,6 @@
 import { Checkbox, FileInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
+import { help } from '../../generated/help.ts';
 import { type Fault, toBase64 } from '../api.ts';
 import type { Field } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
@@ -23,11 +24,13 @@ const LONG = 500;
 
 /** The input of a field of an operation, by its schema. */
 export function FieldInput({ operation, field, value, problem, onChange }: FieldProps) {
-  const { label, word, hint } = useWords();
+  const { label, word } = useWords();
+  const { hints } = useLanguage();
   const { name, type, options } = field;
   const shared = {
     label: label(name),
-    description: hint(operation, field) || undefined,
+    // German hints serve fields of one name; English ones are the descriptions of the schemas.
+    description: hints ? (hints[`${operation}.${name}`] ?? hints[name]) : help[`${operation}.${name}`],
     error: problem && <FaultText of={problem} />,
     required: field.required && !field.nullable,
   };

@@ -4,6 +4,7 @@ import type { Query } from '../api.ts';
 import { useChangeFilters, useFilters } from './address.ts';
 import { Dialog } from './dialog.tsx';
 import { Export } from './export.tsx';
+import { FilterBar } from './filters.tsx';
 import type { Item } from './list.tsx';
 import { useListTexts } from './list-texts.ts';
 import './list-tools.css';
@@ -11,7 +12,7 @@ import { SelectionBar } from './selection-bar.tsx';
 import { SaveView, ViewTabs } from './view-tabs.tsx';
 import { useWords } from './words.ts';
 
-export { SelectionBar, ViewTabs };
+export { FilterBar, SelectionBar, ViewTabs };
 
 type Props = {
   readonly path: string;

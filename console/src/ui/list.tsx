@@ -17,7 +17,6 @@ import { useTexts } from '../i18n/index.tsx';
 import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
 import { Figure } from './figure.tsx';
-import { FilterBar } from './filters.tsx';
 import { useFormat } from './format.ts';
 import { AGAIN_MS } from './items.ts';
 import { shownAs } from './lists.tsx';
@@ -30,6 +29,7 @@ import { useWords } from './words.ts';
 // The lists of the overview have no tools, and do not load them.
 const loadTools = () => import('./list-tools.tsx');
 const ListTools = lazy(async () => ({ default: (await loadTools()).ListTools }));
+const FilterBar = lazy(async () => ({ default: (await loadTools()).FilterBar }));
 const SelectionBar = lazy(async () => ({ default: (await loadTools()).SelectionBar }));
 const ViewTabs = lazy(async () => ({ default: (await loadTools()).ViewTabs }));
 
@@ -158,7 +158,12 @@ export function List(props: ListProps) {
               </SelectionBar>
             </Suspense>
           ) : (
-            hasTools && fields.length > 0 && <FilterBar fields={fields} search={search ?? {}} />
+            hasTools &&
+            fields.length > 0 && (
+              <Suspense>
+                <FilterBar fields={fields} search={search ?? {}} />
+              </Suspense>
+            )
           )}
           {total && <Sum of={total} />}
           {hasTools && !props.brief && (

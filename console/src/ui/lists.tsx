@@ -7,8 +7,8 @@ type Shown = Pick<ListProps, 'narrow' | 'cell'> & { readonly columns: readonly s
 /** How the lists are shown that several pages have, where it is not as their operations say. */
 const LISTS = {
   'api-key.list': {
-    columns: ['keyId', 'madeBy', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt'],
-    narrow: ['keyId', 'madeBy', 'lastUsedAt'],
+    columns: ['name', 'keyId', 'madeBy', 'scopes', 'createdAt', 'lastUsedAt', 'expiresAt', 'revokedAt'],
+    narrow: ['name', 'keyId', 'lastUsedAt'],
     cell: (name: string, { madeBy }: Item) =>
       name === 'madeBy' ? <MadeBy isOperator={madeBy === 'operator'} /> : undefined,
   },

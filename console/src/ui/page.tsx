@@ -5,6 +5,7 @@ import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Act, Actions, type Acts } from './actions.tsx';
 import { type Filters, useChangeFilters, useFilters } from './address.ts';
+import { Icon, type IconName } from './icons.tsx';
 import { List, type ListProps } from './list.tsx';
 import { Busy, Empty, Head } from './parts.tsx';
 import { pageOf } from './places.ts';
@@ -51,7 +52,7 @@ export function PageHead(props: HeadProps) {
 
 type ListPageProps = Omit<ListProps, 'empty' | 'search' | 'title'> & {
   /** Its name in the menu, by which the text of an empty list is known too. */
-  readonly name: keyof Catalogue['nav'] & keyof Catalogue['empty'];
+  readonly name: keyof Catalogue['nav'] & keyof Catalogue['empty'] & IconName;
   readonly note?: string;
   /** The operation that adds an item, whose page it opens. */
   readonly create?: string;
@@ -76,7 +77,13 @@ export function ListPage({ name, note, create, effect, children, ...list }: List
       <List
         {...list}
         search={search}
-        empty={<Empty text={empty[name]} action={<Actions primary acts={acts} />} />}
+        empty={
+          <Empty
+            icon={<Icon name={name} size={26} />}
+            text={empty[name]}
+            action={<Actions primary acts={acts} />}
+          />
+        }
       />
     </>
   );

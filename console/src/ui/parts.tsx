@@ -201,9 +201,17 @@ export function FaultText({ of: { rule, message, facts = {} } }: { of: Fault }) 
   return words(Object.fromEntries(written));
 }
 
-export function Empty({ text, action }: { text: string; action?: ReactNode }) {
+type EmptyProps = {
+  text: string;
+  action?: ReactNode;
+  /** A picture of what will be here. */
+  icon?: ReactNode;
+};
+
+export function Empty({ text, action, icon }: EmptyProps) {
   return (
     <Stack align="center" px="md" py={36} gap="sm">
+      {icon && <span className="empty-icon">{icon}</span>}
       <Text className="quiet" size="sm" ta="center" maw={420}>
         {text}
       </Text>

@@ -1,16 +1,13 @@
 import { Combobox, Kbd, TextInput, useCombobox } from '@mantine/core';
 import { useHotkeys } from '@mantine/hooks';
 import { useNavigate } from '@tanstack/react-router';
-import { type FormEvent, lazy, Suspense, useEffect, useRef, useState } from 'react';
+import { type FormEvent, Suspense, useEffect, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { guess, searched } from '../search.ts';
+import { ActionDialog } from './actions.tsx';
 import { type Find, useFinds } from './finds.ts';
 import { Icon } from './icons.tsx';
 import type { Places } from './shell.tsx';
-
-const ActionDialog = lazy(async () => ({
-  default: (await import('./action-dialog.tsx')).ActionDialog,
-}));
 
 /**
  * Goes to a page or to the thing that is named, or begins an operation: what the form of the text suggests, or

@@ -39,8 +39,15 @@ export function RecoveryCodes({ codes }: { codes: readonly string[] }) {
   );
 }
 
+type Props = {
+  readonly secrets: Readonly<Record<string, unknown>>;
+  /** The person for whom a passphrase is: the one who proposed what was approved. */
+  readonly whose?: string | undefined;
+  close(): void;
+};
+
 /** A secret that is shown once stays on the page until the user closes it. */
-export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, unknown>>; close(): void }) {
+export function Secrets({ secrets, whose, close }: Props) {
   const { action: texts, close: closeLabel } = useTexts();
   const { label } = useWords();
   const { shapeOf } = useApp();
@@ -52,6 +59,7 @@ export function Secrets({ secrets, close }: { secrets: Readonly<Record<string, u
     <Stack gap="md">
       <Alert color="orange" variant="light">
         {texts.secret}
+        {whose && secrets['passphrase'] ? ` ${texts.secretFor(whose)}` : undefined}
       </Alert>
       {shown.map(([name, value], index) => (
         <div key={String(name)}>

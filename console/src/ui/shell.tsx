@@ -6,12 +6,13 @@ import { Link, useRouterState } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { send } from '../api.ts';
 import type { Catalogue } from '../i18n/en.ts';
-import { useLanguage, useTexts } from '../i18n/index.tsx';
+import { LANGUAGES, useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Banners } from './banners.tsx';
 import { Icon, type IconName } from './icons.tsx';
-import { useItems } from './items.ts';
+import { Inbox, useInbox } from './inbox.tsx';
 import { SearchBox } from './search-box.tsx';
+import { useWords } from './words.ts';
 
 export type Place = {
   /** Its text, its icon, and its address unless it has another one. */
@@ -45,7 +46,7 @@ export type Places = ReturnType<typeof useMenu>;
 export function Shell({ menu, children }: { readonly menu: SideMenu; readonly children: ReactNode }) {
   const groups = useMenu(menu);
   const texts = useTexts();
-  const { door } = useApp();
+  const { door, session } = useApp();
   const [isOpen, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: ({ location }) => location.pathname });
   useHotkeys([
@@ -67,7 +68,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       <nav className="side" data-open={isOpen} aria-label={texts.menu} id="menu">
         <Link to="/" className="brand">
           <Icon name="vouchers" size={22} />
-          {texts.product}
+          <bdi>{session?.operator ?? texts.product}</bdi>
         </Link>
         <Navigation groups={groups} path={path} />
       </nav>
@@ -87,6 +88,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
           </ActionIcon>
           {door === 'operator' ? <SearchBox groups={groups} /> : <Merchant />}
           <Group gap={8} ml="auto" wrap="nowrap">
+            <Inbox />
             <Account />
           </Group>
         </header>
@@ -136,7 +138,7 @@ function Navigation({ groups, path }: { groups: Places; path: string }) {
 /** The number of proposals that wait for an approval. */
 function Waiting() {
   const { approvals } = useTexts();
-  const count = useItems('/approvals', { query: { forMe: true, limit: 50 }, refetchMs: 60_000 })?.length ?? 0;
+  const count = useInbox()?.find(({ matter }) => matter === 'approval-waiting')?.count ?? 0;
   return count === 0 ? null : (
     <Badge className="count" size="sm" circle={count < 10} aria-label={`${approvals.waiting}: ${count}`}>
       {count}
@@ -149,6 +151,8 @@ function Account() {
   const { language, choose } = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   const { session, door } = useApp();
+  const { kind } = useWords();
+  const other = language === 'en' ? 'de' : 'en';
   const signOut = async () => {
     await send('DELETE', '/session').catch(() => undefined);
     // Loads a fresh page, so that no data of this person stays in memory.
@@ -164,7 +168,11 @@ function Account() {
         </UnstyledButton>
       </Menu.Target>
       <Menu.Dropdown>
-        <Menu.Label>{session?.user.email}</Menu.Label>
+        <Menu.Label>
+          {session?.user.name && <b className="below">{session.user.name}</b>}
+          {session?.user.email}
+          <span className="below">{session?.user.roles.map((role) => kind(role, 'roles')).join(', ')}</span>
+        </Menu.Label>
         <Menu.Item component={Link} to="/account">
           {texts.nav.account}
         </Menu.Item>
@@ -179,11 +187,8 @@ function Account() {
           </Menu.Item>
         ))}
         <Menu.Divider />
-        <Menu.Item
-          lang={language === 'en' ? 'de' : 'en'}
-          onClick={() => choose(language === 'en' ? 'de' : 'en')}
-        >
-          {language === 'en' ? 'Deutsch' : 'English'}
+        <Menu.Item lang={other} onClick={() => choose(other)}>
+          {LANGUAGES[other]}
         </Menu.Item>
         <Menu.Item component="a" href="/docs/">
           {texts.nav.docs}

@@ -1,6 +1,5 @@
 import { labelOf } from '../../../src/label.ts';
-import type { Field } from '../described.ts';
-import { useLanguage } from '../i18n/index.tsx';
+import { useTexts } from '../i18n/index.tsx';
 
 /** The verb of an operation, such as `suspend`, as the text of a button. */
 function verbOf(noun: string, verb: string): string {
@@ -8,18 +7,9 @@ function verbOf(noun: string, verb: string): string {
   return verb === 'set' ? 'Edit' : labelOf(verb);
 }
 
-/** The description of a field as help in a form, where nothing is null or left out, and a file is chosen. */
-const asHelp = (description: string) =>
-  description
-    .replaceAll('`', '')
-    .replace(/\bIn major units\b/g, 'For example 12.50')
-    .replace(/, in (major units|base64)\b/g, '')
-    .replace(/\b(null|left out|Left out):/g, (word) => (word === 'Left out:' ? 'Empty:' : 'empty:'));
-
 /** The names of the API's fields, states and operations in the language of the page. */
 export function useWords() {
-  const { texts, hints } = useLanguage();
-  const { fields, words, actions, nouns } = texts;
+  const { fields, words, actions, nouns } = useTexts();
   const noun = (name: string) => nouns[name] ?? labelOf(name);
   const known = (value: string, field: string) => words[`${field}.${value}`] ?? words[value];
   const verb = (operation: string) => {
@@ -38,11 +28,6 @@ export function useWords() {
     title: (operation: string) => {
       const [of = '', what = ''] = operation.split('.');
       return what === '' ? noun(of) : `${noun(of)}: ${verb(operation)}`;
-    },
-    /** What belongs into a field. Of a thing that is chosen by its name, nobody needs to know the id. */
-    hint: (operation: string, { name, description }: Field): string | undefined => {
-      if (hints) return hints[`${operation}.${name}`] ?? hints[name];
-      return /^The (id|code) of /.test(description) ? undefined : asHelp(description);
     },
   };
 }

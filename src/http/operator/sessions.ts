@@ -43,7 +43,18 @@ import {
   stepUp,
 } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
-import { Input, Line, MerchantId, NullableText, Numbered, Text, Time, toId, Word } from '../../schema.ts';
+import {
+  Input,
+  Line,
+  MerchantId,
+  Nullable,
+  NullableText,
+  Numbered,
+  Text,
+  Time,
+  toId,
+  Word,
+} from '../../schema.ts';
 import { readLetterhead } from '../../settings/letterhead.ts';
 import { zoneOfBooks } from '../../zone.ts';
 import { type Desk, PREFIXES } from './desk.ts';
@@ -97,6 +108,9 @@ const Own = Type.Object({
   idleSeconds: Type.Integer(),
   alone: Type.Boolean({
     description: 'Whether the person does alone what needs two, since nobody else could ever approve.',
+  }),
+  operator: Nullable(Text, {
+    description: 'The operator of a portal, as its letterhead says; null: it has none, or it is the console.',
   }),
   zone: Type.String({ description: 'The time zone of the books, in which days begin and end.' }),
 });
