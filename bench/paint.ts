@@ -38,8 +38,8 @@ type More = { readonly painted: number; readonly answered: number };
 
 /**
  * Pages of the console in a Chromium, on a demo of its own: the time until the first paint and until the
- * numbers, the chart or the rows are there, with an empty cache and with a full one; what was transferred; what
- * the browser adds to the answer of a list; and what a page at rest transfers.
+ * numbers, the chart or the rows are there, with an empty cache and with a full one; what was transferred;
+ * what the browser adds to the answer of a list; and what a page at rest transfers.
  */
 export async function run(): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'scrip-paint-'));

@@ -16,7 +16,7 @@ import { MERCHANTS } from './demo-history.ts';
 import { contextOf, defaultProduct, keep, makeMerchant, order } from './trial.ts';
 import { actor } from './usage.ts';
 
-/** A top-up, in major units: enough for a long session. A start makes one if less than a half of it is left. */
+/** A top-up, in major units: enough for a long session. A start makes it if less than a half is left. */
 const DEMO_FLOAT = 100_000n;
 /** A product whose vouchers are sold inactive. */
 const DEMO_PRODUCT = 'DEMO-CARD';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { openBrowser, ready, whyNoBrowser } from '../support/chromium.ts';
 import { goes, openStage, opens } from '../support/console.scene.ts';
 
-/** Several people, several tabs, and the way back: nothing is done twice, and each page says what happened. */
+/** Several people or tabs, and the way back: nothing is done twice, and each page says what happened. */
 
 const skip = await whyNoBrowser();
 

@@ -146,7 +146,7 @@ function Today() {
   const data = days?.length === 0 ? {} : today;
   // What nobody has and nothing moves is left out.
   const currencies = Object.keys(data ?? {}).filter((each) =>
-    Object.values(data?.[each] ?? {}).some(({ now, last }) => now !== 0 || last !== 0),
+    Object.values(data?.[each] ?? {}).some(({ now, last = 0 }) => now !== 0 || last !== 0),
   );
   const shown = currencies.includes(currency) ? currency : (currencies[0] ?? '');
   return (
@@ -191,7 +191,9 @@ function Today() {
 }
 
 const SUMS = ['outstanding', 'issued', 'redeemed', 'expired'] as const;
-type Sums = Readonly<Record<(typeof SUMS)[number], { readonly now: number; readonly last: number }>>;
+type Sums = Readonly<
+  Record<(typeof SUMS)[number], { readonly now: number; readonly last: number | undefined }>
+>;
 
 /** The sums of a day and of the day before it, in each currency. */
 function todayOf(
@@ -206,7 +208,7 @@ function todayOf(
     });
     const outstanding = (at: number) => Number(points.at(at)?.['outstanding'] ?? 0);
     return {
-      outstanding: { now: outstanding(-1), last: outstanding(-2) },
+      outstanding: { now: outstanding(-1), last: points.length > 1 ? outstanding(-2) : undefined },
       issued: of('issued'),
       redeemed: of('redeemed'),
       expired: of('expired'),
