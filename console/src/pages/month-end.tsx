@@ -49,15 +49,15 @@ function OfMonths({ days }: { days: readonly Day[] }) {
     </Group>
   );
   return (
-    <Stack>
-      <div className="two">
+    <div className="two">
+      <Stack>
         <Panel title={format.month(month.month)} aside={aside}>
           <Steps month={month} days={days.filter(({ day }) => day.startsWith(month.month))} />
         </Panel>
-        <ReportLinks month={month} />
-      </div>
-      <Compared month={month} before={months[at - 1]} />
-    </Stack>
+        <Compared month={month} before={months[at - 1]} />
+      </Stack>
+      <ReportLinks month={month} />
+    </div>
   );
 }
 
