@@ -184,6 +184,12 @@ const ItemSchema = Type.Object({
 });
 type Item = Static<typeof ItemSchema>;
 
+/** Returns the first of what differs: several settlements may be of one merchant. */
+function firstOf(all: readonly About[]): About[] {
+  const differing = new Map(all.map((each) => [JSON.stringify(each), each]));
+  return [...differing.values()].slice(0, ABOUT_MAX);
+}
+
 type Listed = { readonly items: readonly Fields[]; readonly nextCursor?: string | null };
 
 /** Reads one matter. @returns undefined if nothing waits, or the caller may not see the list */
@@ -212,7 +218,7 @@ async function read(
     isYours: act === undefined || (act !== null && permits(act)),
     at: at === undefined ? null : (first[at] as Date),
     link: pages === undefined || found.length === 1 ? page(first) : pages,
-    about: about ? found.slice(0, ABOUT_MAX).map((item) => ({ ...none, ...about(item) })) : [],
+    about: about ? firstOf(found.map((item) => ({ ...none, ...about(item) }))) : [],
   };
 }
 

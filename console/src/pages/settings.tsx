@@ -1,4 +1,4 @@
-import { Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -62,7 +62,9 @@ export function Screen() {
             brief
           />
         )}
-        <Actions acts={[{ name: 'settings.network-amount' }]} />
+        <Group>
+          <Actions acts={[{ name: 'settings.network-amount' }]} />
+        </Group>
         {offers('settings.letterhead') && <Letterhead />}
         {offers('bank.pay-in') && (
           <List
@@ -73,7 +75,9 @@ export function Screen() {
             brief
           />
         )}
-        <Actions acts={[{ name: 'bank.set-pay-in' }]} />
+        <Group>
+          <Actions acts={[{ name: 'bank.set-pay-in' }]} />
+        </Group>
         {books && (
           <Panel
             title={texts.settings.day}

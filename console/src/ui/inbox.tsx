@@ -19,6 +19,9 @@ export function useInbox(): readonly Matter[] | undefined {
 /** How many of a matter there are, as far as they were counted. */
 export const countOf = ({ count, isMore }: Matter) => (isMore ? `${count}+` : String(count));
 
+/** The service names this many at most. */
+const ABOUT_MAX = 3;
+
 /** What a matter is about: names, with how long a float lasts or how much was paid. */
 export function useAbout() {
   const { overview, chart } = useTexts();
@@ -33,7 +36,7 @@ export function useAbout() {
         );
       return daysLeft === null ? name : `${name}: ${chart.lasts(daysLeft)}`;
     });
-    return about.length > 0 && count > about.length ? `${texts.join(', ')}, …` : texts.join(', ');
+    return about.length === ABOUT_MAX && count > ABOUT_MAX ? `${texts.join(', ')}, …` : texts.join(', ');
   };
 }
 
