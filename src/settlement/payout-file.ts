@@ -13,7 +13,7 @@ import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { checkDay, Day, FileSchema, Line, NullableText, Text, Time, Titled, Word } from '../schema.ts';
+import { checkDay, Day, FileSchema, Line, NullableText, Text, Time, Titled, toId, Word } from '../schema.ts';
 import { today } from '../zone.ts';
 import { latin, type Paid, writePain } from './pain.ts';
 import { dueSettlements, getSettlement, type Settlement, SettlementId } from './settlements.ts';
@@ -239,7 +239,9 @@ export const payoutFile = changing({
       throw invalid('again', 'dependent', 'belongs to a request that names settlements');
     if (again && reason === null) throw invalid('reason', 'required', 'is required with again');
     const accounts = readAccounts(csv);
-    const ids = settlements ?? (await dueSettlements(db, due ?? (await today(caller.service))));
+    const ids =
+      settlements?.map((id) => String(toId(id, 'settlements'))) ??
+      (await dueSettlements(db, due ?? (await today(caller.service))));
     const payer = { name, iban, bic: given.payerBic ?? null };
     const againBecause = again ? reason : null;
     const { id, content } = await makePayoutFile(caller, { ids, format, accounts, payer, againBecause });

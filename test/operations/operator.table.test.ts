@@ -10,7 +10,7 @@ import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { PORTAL_ROLES, ROLES } from '../../src/principal.ts';
 import { PROBLEM_CODES } from '../../src/problem.ts';
-import { parametersOf } from '../../src/schema.ts';
+import { parametersOf, VISIBLE } from '../../src/schema.ts';
 import { enrolled } from '../support/browser.ts';
 import { chance } from '../support/chance.ts';
 import { operatorApi } from '../support/operator.api.ts';
@@ -158,9 +158,12 @@ describe('a role', () => {
   }
 });
 
+/** An id in the form of one, which is higher than an integer of the database. */
+const BEYOND = '9999999999';
+
 /** Values that are invalid for some fields, and valid for others. */
 const ODD: readonly unknown[] = [
-  ...['', ' ', 'x', '1', '0', '-1', '\u0000', '\u202e', '999999999999999999999', '9999999999'],
+  ...['', ' ', 'x', '1', '0', '-1', '\u0000', '\u202e', '999999999999999999999', BEYOND],
   ...['a'.repeat(3_000), 'NaN'],
   ...[
     '2030-02-30',
@@ -228,6 +231,27 @@ describe('a request with random values', () => {
           judge(asked, await call(prefix, asked.operation, asked.body, token, asked.given));
       };
       await Promise.all(Array.from({ length: LANES }, lane));
+    });
+
+    test(`below ${prefix} has no id beyond those of the database`, async () => {
+      const token = await api.token(roles, prefix === '/operator/v1' ? undefined : merchantId);
+      const takes = ({ input }: AnyOperation, field: string, value: unknown) => {
+        const schema = input.properties[field] as { pattern?: string; items?: { pattern?: string } };
+        const pattern = schema.pattern ?? schema.items?.pattern;
+        return pattern !== undefined && pattern !== VISIBLE && Compile(schema as never).Check(value);
+      };
+      for (const operation of operations)
+        for (const field of Object.keys(operation.input.properties))
+          for (const value of [BEYOND, [BEYOND]].filter((each) => takes(operation, field, each))) {
+            const given = { [field]: value };
+            const inPath = parametersOf(operation.path);
+            const body = Object.fromEntries(
+              Object.entries({ ...exampleOf(operation), ...given }).filter(
+                ([name]) => !inPath.includes(name),
+              ),
+            );
+            judge({ operation, given, body }, await call(prefix, operation, body, token, given));
+          }
     });
   }
 });
