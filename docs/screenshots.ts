@@ -10,12 +10,22 @@ import { startDemo } from '../test/support/demo.process.ts';
 
 const FOLDER = fileURLToPath(new URL('./images/', import.meta.url));
 
-/** The name of the picture, its page, and how the page is shown. */
-const PICTURES = [
-  { name: 'overview', path: '/', dark: false },
+type Picture = {
+  readonly name: string;
+  readonly path: string;
+  readonly dark: boolean;
+  /** What the picture begins with. */
+  readonly below?: string;
+  /** The row of a list whose page is shown. */
+  readonly row?: string;
+};
+
+/** The pictures, and how their pages are shown. */
+const PICTURES: readonly Picture[] = [
+  { name: 'overview', path: '/', dark: false, below: '.stats' },
   { name: 'charts', path: '/books?tab=charts', dark: false },
-  { name: 'settlement', path: '/settlements/14', dark: true },
-] as const;
+  { name: 'settlement', path: '/settlements', dark: true, row: '.row-link' },
+];
 
 const VIEWPORT = { width: 1280, height: 800 };
 
@@ -28,10 +38,16 @@ try {
   const { page } = await newPage(browser, { baseUrl: origin }, { viewport: VIEWPORT });
   await page.goto(demo.link);
   await ready(page, 'Overview');
-  for (const { name, path, dark } of PICTURES) {
+  for (const { name, path, dark, below, row } of PICTURES) {
     await page.emulateMedia({ colorScheme: dark ? 'dark' : 'light' });
     await page.goto(`/console${path}`);
     await ready(page);
+    if (row) {
+      await page.locator(row).first().click();
+      await page.waitForURL(`**${path}/*`);
+      await ready(page);
+    }
+    if (below) await page.evaluate(`scrollTo(0, document.querySelector('${below}').offsetTop - 80)`);
     await page.screenshot({ path: join(FOLDER, `${name}.png`) });
     console.log(`docs/images/${name}.png`);
   }
