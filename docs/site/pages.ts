@@ -72,7 +72,8 @@ async function readPage(path: string): Promise<Page> {
     if (!make) throw new Error(`${path} inserts ${name}, which nothing makes`);
     return make(argument);
   });
-  const text = (await Promise.all(lines)).join('\n');
+  // Other comments are for the source.
+  const text = (await Promise.all(lines)).join('\n').replace(/^<!--[\s\S]*?-->$/gm, '');
   const [, title] = /^# (.+)$/m.exec(text) ?? [];
   if (title === undefined) throw new Error(`${path} has no title: begin it with "# Title"`);
   return { path, address: addressOf(path), title, text };

@@ -42,6 +42,7 @@ describe('the documentation site', () => {
     for (const { address, title } of pages.values()) {
       const html = await readFile(new URL(address, site), 'utf8');
       assert.match(html, /<h1 id="/, title);
+      assert.doesNotMatch(html, /&lt;!--/, address);
       assert.doesNotMatch(html, /<script(?![^>]* src=)|<style|\son\w+="|\sstyle="/, address);
       for (const [, link = ''] of html.matchAll(/ (?:href|src)="([^"]+)"/g)) {
         if (/^[a-z]+:/.test(link)) continue;
