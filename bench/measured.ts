@@ -47,6 +47,15 @@ export const MEASURED = {
   start: ['src/cli/serve.ts', 'src/cli/open.ts'],
   growth: [...REDEEM, 'sql/001-core.sql', 'sql/010-balance.sql'],
   bloat: [...REDEEM, 'sql/001-core.sql'],
+  timing: [
+    ...['sql/005-rules.sql', 'sql/006-redeem.sql', 'sql/007-activate.sql', 'sql/010-balance.sql'],
+    ...['src/vouchers/look-up.ts', 'src/vouchers/balance.ts', 'src/vouchers/activate.ts'],
+    ...['src/redemptions/redeem.ts', 'src/api-keys/authenticate.ts', 'src/http/routes.ts'],
+  ],
+  proof: [
+    ...['sql/014-books.sql', 'sql/025-seals.sql', 'src/books/close.ts', 'src/books/proof.ts'],
+    ...['src/books/export.rows.ts', 'verifier/verify.js', 'verifier/python/verify.py'],
+  ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
 /** @throws Error for a path that is no file and no folder with files */

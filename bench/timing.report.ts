@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { curveChart } from './curves.ts';
+import { digestOf, MEASURED, markOf, UNKNOWN } from './measured.ts';
 import { type Difference, percentiles, quantile, type Sorted } from './statistics.ts';
 
 /**
@@ -25,6 +26,8 @@ type Surrounding = 'alone' | 'beside a load';
 
 type Figures = {
   readonly at: string;
+  /** Of the measured files. */
+  readonly digest?: string;
   readonly subjects: readonly {
     readonly subject: string;
     readonly samples: number;
@@ -48,6 +51,7 @@ export async function writeTimingReport(
   >;
   const figures: Figures = {
     at: new Date().toISOString().slice(0, 16).replace('T', ' '),
+    digest: digestOf(MEASURED.timing),
     subjects: results.map(toFigures),
   };
   const all = { ...known, [surrounding]: figures };
@@ -83,7 +87,7 @@ function toFigures({ subject, took, differences }: SubjectResult): Figures['subj
 
 const us = (ms: number) => String(Math.round(ms * 1000));
 
-function tell(name: string, { at, subjects }: Figures, file: string): string {
+function tell(name: string, { at, digest = UNKNOWN, subjects }: Figures, file: string): string {
   const cases = subjects.flatMap(({ subject, cases: all }) =>
     all.map((one) => {
       const [low, middle, high] = [25, 50, 75].map((percent) => us(one.percentiles[percent] ?? 0));
@@ -99,6 +103,8 @@ function tell(name: string, { at, subjects }: Figures, file: string): string {
   );
   const samples = Math.min(...subjects.map((each) => each.samples));
   return `#### Measured ${name}
+
+${markOf(MEASURED.timing, digest)}
 
 *${at} UTC, ${samples.toLocaleString('en')} answers of each case, in random order; 16 clients where answers come in steps, else one.* Microseconds.
 

@@ -5,23 +5,27 @@ import { CHANGED, digestOf } from '../../bench/measured.ts';
 
 /** Figures say when the code that they measure has changed since. */
 
-const PAGE = new URL('../../docs/explanation/performance.md', import.meta.url);
+const PAGES = ['performance', 'guessing', 'testing'];
 const MARK = /^<!-- measures ([^:]+):\s(\w+)\s-->$/m;
-/** What a change brought when it was made is history. */
-const HISTORY = ['What helped', 'What did not help', 'Method'];
+/** What a change brought when it was made is history; odds are computed, and not measured. */
+const OTHERS = ['What helped', 'What did not help', 'Method', 'The odds'];
 
-const page = await readFile(PAGE, 'utf8');
-const sections = page
-  .split(/^#{2,3} /m)
-  .map((text) => ({ heading: text.slice(0, text.indexOf('\n')), text }))
-  .filter(({ heading, text }) => (/^\|.*--:/m.test(text) || MARK.test(text)) && !HISTORY.includes(heading));
+async function sectionsOf(name: string) {
+  const page = await readFile(new URL(`../../docs/explanation/${name}.md`, import.meta.url), 'utf8');
+  return page
+    .split(/^#{2,4} /m)
+    .map((text) => ({ name, heading: text.slice(0, text.indexOf('\n')), text }))
+    .filter(({ heading, text }) => (/^\|.*-:/m.test(text) || MARK.test(text)) && !OTHERS.includes(heading));
+}
+
+const sections = (await Promise.all(PAGES.map(sectionsOf))).flat();
 
 test('there are sections with figures', () => {
-  assert.ok(sections.length > 10);
+  assert.ok(sections.length > 20);
 });
 
-for (const { heading, text } of sections)
-  test(`the figures of "${heading}" are of today's code, or say that it has changed`, () => {
+for (const { name, heading, text } of sections)
+  test(`the figures of "${heading}" (${name}) are of today's code, or say that it has changed`, () => {
     const [, paths = '', digest] = MARK.exec(text) ?? assert.fail('it needs a mark (bench/measured.ts)');
     const today = digestOf(paths.split(/\s/));
     const isOf = digest === today;
