@@ -6,7 +6,13 @@ import { pathToFileURL } from 'node:url';
 import { type Edit, mutateSql, statementsIn } from './sql.ts';
 
 /** The mutated parts of src/: those that decide about money and its protection. */
-const PLACES = ['money.ts', 'keyring/', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/'];
+const PLACES = [
+  ...['money.ts', 'keyring/', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/', 'rotation/'],
+  ...['books/', 'settlement/', 'principal.ts'],
+  ...['approvals', 'approve', 'checkers', 'four-eyes', 'perform', 'propose'].map(
+    (name) => `operations/${name}.ts`,
+  ),
+];
 
 /** Whether a file of the project, by its path from the root, is mutated. */
 export function isMutated(path: string): boolean {

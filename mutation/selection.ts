@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files about money. Others reach the same lines too, and are much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keyring)|http\.dialects|db\.plans|batcher|auth\.)/;
+  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keyring)|http\.dialects|db\.plans|batcher|auth\.|books|settlement|approvals|roles|operator\.table)/;
 
 /**
  * The test files about each source, beside those named after it. They always run, and first.
@@ -152,8 +152,8 @@ async function reachAll(
       .digest('hex');
   await mkdir(cache, { recursive: true });
   const names = [...texts.keys()].flatMap((path) => path.match(/^test\/(.*\.test\.ts)$/)?.[1] ?? []);
-  const chosen = names.filter(
-    (name) => TESTS.test(basename(name)) || words.some((word) => name.includes(word)),
+  const chosen = names.filter((name) =>
+    words.length > 0 ? words.some((word) => name.includes(word)) : TESTS.test(basename(name)),
   );
   // In random order, so that two concurrent runs seldom run the same file.
   for (const name of [...chosen].sort(() => Math.random() - 0.5)) {
@@ -187,8 +187,10 @@ function choose(
   tests: readonly { name: string; ms: number }[],
   longestMs: number,
 ): Reaching[] {
-  const stem = path.replace(/^.*\/|\.ts$/g, '');
-  const named = tests.filter(({ name }) => basename(name).startsWith(`${stem}.`));
+  const [folder = '', stem = ''] = path.replace(/\.ts$/, '').split('/').slice(-2);
+  const named = tests.filter(({ name }) =>
+    [`${stem}.`, `${folder}.${stem}.`].some((start) => basename(name).startsWith(start)),
+  );
   // For SQL the tests of the statement, if there are some.
   const ofStatement = isSql ? named.filter(({ name }) => name.includes('.statement.')) : [];
   const own = tests.filter(
