@@ -1,9 +1,6 @@
-import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
-import { started } from '../test/support/leave-nothing.ts';
 import { keepCoreBusy } from './desk.beside.ts';
 import { median, print } from './figures.ts';
 import { fill } from './growth.ts';
@@ -11,8 +8,9 @@ import { type Measured, measure } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { type Given, numberOf } from './scenario.ts';
 import { MAIN, type Serve, Stage } from './stage.ts';
+import { type Watched, watchProgram } from './usage.ts';
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 const DAYS = 364;
 /** The vouchers that are generated without tills. */
 const FEW = 100;
@@ -22,7 +20,7 @@ const STREAMED = 100_000;
 /** Windows of the tills alone, before and after the close, and beside one busy core. */
 const WINDOWS = 5;
 
-type Size = {
+export type Size = {
   readonly rows: number;
   readonly merchants: number;
   /** Vouchers that do not move on the day. */
@@ -31,7 +29,7 @@ type Size = {
   readonly isQuiet: boolean;
 };
 
-const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
+export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const seconds = (since: number) => ((performance.now() - since) / 1_000).toFixed(2);
 
 /** Measures windows of redemptions until `isOver`. */
@@ -57,20 +55,14 @@ function compare(what: string, all: readonly Measured[], alone: readonly Measure
   print(`  p99 of each: ${all.map(({ p99Ms }) => p99Ms.toFixed(0)).join(' ')}`);
 }
 
-/** Closes a day in a process of its own. @returns its duration, and the most memory that it held */
-async function close(stage: Stage): Promise<{ took: string; mostMb: number }> {
-  const from = performance.now();
+/** Runs a command on the database of the stage, in a process of its own. */
+export function commandOn(stage: Stage, ...words: readonly string[]): Promise<Watched> {
   const env = { ...process.env, SCRIP_DATA_DIR: stage.folder, SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
-  const child = started(() => spawn(process.execPath, [MAIN, 'books', 'close'], { env, stdio: 'inherit' }));
-  let mostKb = 0;
-  while (child.exitCode === null) {
-    const status = await readFile(`/proc/${child.pid}/status`, 'utf8').catch(() => '');
-    mostKb = Math.max(mostKb, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
-    await sleep(50);
-  }
-  if (child.exitCode !== 0) throw new Error(`the close ended with status ${child.exitCode}`);
-  return { took: seconds(from), mostMb: Math.round(mostKb / 1_024) };
+  return watchProgram(process.execPath, [MAIN, ...words], env);
 }
+
+const close = (stage: Stage) => commandOn(stage, 'books', 'close');
+const timeOf = ({ seconds: took, mostMb }: Watched) => `${took.toFixed(2)} s, ${mostMb} MB`;
 
 async function fillDay(stage: Stage, yesterday: number, { vouchers, rows }: Size): Promise<void> {
   const { owner, merchantId } = stage;
@@ -86,6 +78,15 @@ async function fillDay(stage: Stage, yesterday: number, { vouchers, rows }: Size
     new Date(yesterday + DAY_MS),
   ]);
   await owner.query('select bench.open_books($1)', [new Date(yesterday)]);
+}
+
+/** Makes an ended day with its rows, and a stock of vouchers. */
+export async function prepareDay(stage: Stage, yesterday: number, size: Size): Promise<Stock> {
+  const producing = await stage.serve();
+  // Random codes of a large stock would collide with those that are filled in.
+  const stock = await stage.stock(0, 0, size.isQuiet ? FEW : undefined).finally(() => producing.stop());
+  await fillDay(stage, yesterday, size);
+  return stock;
 }
 
 /** Returns how many rows were read so far from each table. */
@@ -113,15 +114,12 @@ function readFor(
 /** The close of yesterday beside tills, tills alone before and after it, and beside one busy core. */
 async function measureClose(stage: Stage, yesterday: number, size: Size): Promise<void> {
   const { rows, isQuiet } = size;
-  const producing = await stage.serve();
-  // Random codes of a large stock would collide with those that are filled in.
-  const stock = await stage.stock(0, 0, isQuiet ? FEW : undefined).finally(() => producing.stop());
-  await fillDay(stage, yesterday, size);
+  const stock = await prepareDay(stage, yesterday, size);
   if (isQuiet) {
     const before = await rowsRead(stage);
-    const { took, mostMb } = await close(stage);
+    const took = timeOf(await close(stage));
     const read = readFor(rows, before, await rowsRead(stage));
-    print(`close of a day with ${rows} rows, without tills: ${took} s, ${mostMb} MB, ${read}`);
+    print(`close of a day with ${rows} rows, without tills: ${took}, ${read}`);
     return;
   }
   const serve = await stage.serve(['--no-work', '--processes', '1']);
@@ -138,9 +136,9 @@ async function measureClose(stage: Stage, yesterday: number, size: Size): Promis
       isOver = true;
     });
     const beside = await run(() => isOver);
-    const { took, mostMb } = await closing;
+    const took = timeOf(await closing);
     alone.push(...(await run(aFew)));
-    print(`close of a day with ${rows} rows beside tills: ${took} s, ${mostMb} MB`);
+    print(`close of a day with ${rows} rows beside tills: ${took}`);
     compare('tills alone', alone, alone);
     compare('beside one busy core', core, alone);
     compare('beside the close', beside, alone);
@@ -173,6 +171,9 @@ async function measureReports(stage: Stage, yesterday: number, { merchants }: Si
   print(`R8: ${count} transactions in ${seconds(since)} s; memory grew by ${grown} MB`);
 }
 
+/** Returns the beginning of yesterday. */
+export const findYesterday = () => Math.floor(Date.now() / DAY_MS) * DAY_MS - DAY_MS;
+
 /** The close of a large day beside tills, with its memory, and reports of a year. */
 export async function run(given: Given): Promise<void> {
   const [rows, merchants, vouchers] = [
@@ -181,7 +182,7 @@ export async function run(given: Given): Promise<void> {
     numberOf(given, 'vouchers'),
   ];
   const size = { rows, merchants, vouchers, isQuiet: given.values['quiet'] === true };
-  const yesterday = Math.floor(Date.now() / DAY_MS) * DAY_MS - DAY_MS;
+  const yesterday = findYesterday();
   const stage = await Stage.open();
   await measureClose(stage, yesterday, size);
   await measureReports(stage, yesterday, size);

@@ -99,6 +99,11 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
     about: 'pages of the console in a browser: until they are painted, and what they transfer',
     load: () => import('./paint.ts'),
   },
+  proof: {
+    about: 'the proof of a large day: its close, its export, and both programs that verify it',
+    options: { rows: '1000000' },
+    load: () => import('./proof.ts'),
+  },
   receipt: {
     about: 'a cashier at the till of the portal in a browser, from the scan to the receipt',
     options: { sales: '60' },

@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
+import { started } from '../test/support/leave-nothing.ts';
+import { pause } from './figures.ts';
 
 /** The resources of a process and its children, from /proc; undefined if there is none. */
 export type Usage = { readonly cpuMs: number; readonly memoryMb: number };
@@ -66,4 +69,31 @@ async function entryOf(name: string): Promise<Entry | undefined> {
 async function memoryOf(pid: number): Promise<number> {
   const text = await readFile(`/proc/${pid}/smaps_rollup`, 'utf8').catch(() => '');
   return Number(/^Pss: +(\d+) kB/m.exec(text)?.[1] ?? 0);
+}
+
+/** A program that has ended: its time, the processor time of it and its children, and its greatest memory. */
+export type Watched = { readonly seconds: number; readonly cpuSeconds: number; readonly mostMb: number };
+
+const LOOK_MS = 50;
+
+/** Runs a program until it ends, and looks at its usage meanwhile. @throws Error if it fails */
+export async function watchProgram(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): Promise<Watched> {
+  const since = performance.now();
+  const child = started(() => spawn(command, args, { env, stdio: ['ignore', 'inherit', 'inherit'] }));
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`${command} cannot be started`);
+  let [cpuMs, mostKb] = [0, 0];
+  while (child.exitCode === null && child.signalCode === null) {
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    mostKb = Math.max(mostKb, Number(/VmHWM:\s+(\d+)/.exec(status)?.[1] ?? 0));
+    cpuMs = Math.max(cpuMs, (await entryOf(String(pid)))?.cpuMs ?? 0);
+    await pause(LOOK_MS);
+  }
+  if (child.exitCode !== 0) throw new Error(`${command} ended with status ${child.exitCode}`);
+  const seconds = (performance.now() - since) / 1_000;
+  return { seconds, cpuSeconds: cpuMs / 1_000, mostMb: Math.round(mostKb / 1_024) };
 }
