@@ -149,6 +149,7 @@ const type = `readonly {
   readonly number: string;
   readonly name: keyof typeof texts;
   readonly ofMerchant: string | null;
+  readonly endsAnytime: boolean;
   readonly breakdowns: readonly string[];
   readonly columns: Readonly<Record<string, string>>;
   readonly figures: Readonly<Record<string, Readonly<Record<string, Figure>>>>;

@@ -42,6 +42,12 @@ export const opening = (given: Given): Figure => balance({ to: '{startsAt}', ...
 export const sumOf = (...columns: readonly string[]): Figure => [{ sumOf: columns }];
 export const none = (why: string): Figure => [{ none: why }];
 
+/** Why a figure that many things have is no sum. */
+export const ENTRY = none('An entry of the journal itself, and not a sum.');
+export const SETTING = none('A setting, and not a sum.');
+export const REQUESTED = none('Of one request, and not a sum.');
+export const COUNTED = none('A number of things, which are listed and not booked.');
+
 /** The page of one thing, of which the figure is a field. */
 export const fieldOf = (of: string, field: string): Figure => [{ of, given: { [field]: `{${field}}` } }];
 

@@ -1,4 +1,5 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { COUNTED, type Figure, REQUESTED } from './figure.ts';
 import { decimalsOf, parseDecimal, toPositiveMinor } from './money.ts';
 import { invalid } from './problem.ts';
 import { isDay } from './time.ts';
@@ -125,7 +126,8 @@ export function pastTime(text: string | undefined, now: Date): Date | undefined 
 export const NullableTime = Type.Unsafe<Date | null>({ ...Time, type: ['string', 'null'] });
 export const Text = Type.String();
 export const NullableText = Nullable(Text);
-export const Count = Type.Integer({ minimum: 0 });
+/** A number of things in an answer. */
+export const Count = Opening(COUNTED, Type.Integer({ minimum: 0 }));
 
 /** A secret. It is returned once and not stored. */
 export const Secret = Type.Unsafe<string | null>({
@@ -240,22 +242,26 @@ export function Amount(description: string) {
 /**
  * An amount in an answer, in minor units, which are rendered in major units of the currency beside it
  * (src/operation.ts).
+ * @param of what it opens into, or why it is not a sum
  */
-export function Money(description?: string) {
-  return Type.Unsafe<bigint>({ type: 'number', format: 'money', ...(description && { description }) });
+export function Money(of: Figure, description?: string) {
+  return Opening(
+    of,
+    Type.Unsafe<bigint>({ type: 'number', format: 'money', ...(description && { description }) }),
+  );
 }
 
 /**
  * An amount or a number in an answer that opens into what adds up to it, as `x-entries` says
  * (src/figure.ts).
  */
-export function Opening<Schema extends TSchema>(entries: readonly object[], figure: Schema): Schema {
+export function Opening<Schema extends TSchema>(entries: Figure, figure: Schema): Schema {
   return { ...figure, 'x-entries': entries };
 }
 
-/** An amount in an answer that is already in major units of the currency beside it. */
+/** An amount in an answer that a request named, in major units of the currency beside it. */
 export function Major(description?: string) {
-  return Type.Number({ format: 'money', ...(description && { description }) });
+  return Opening(REQUESTED, Type.Number({ format: 'money', ...(description && { description }) }));
 }
 
 /** Returns the decimals of a currency. @throws Problem that names the field if the currency does not exist */

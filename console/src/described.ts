@@ -173,21 +173,25 @@ function optionsOf(schema: Schema): string[] {
 
 /** The fields of an item of a list, without what is itself a list or an object. */
 function columnsOf(described: Described, schemas: Record<string, Schema>): string[] {
-  const resolved = (schema?: Schema) =>
-    schema?.$ref ? schemas[schema.$ref.split('/').at(-1) ?? ''] : schema;
-  const item = resolved(resolved(answerOf(described))?.properties?.['items']?.items);
+  const { properties: fields = {} } = resolved(answerOf(described) ?? {}, schemas);
+  const item = resolved(fields['items']?.items ?? {}, schemas);
   const isPlain = ({ type }: Schema) => ![type].flat().some((each) => each === 'object' || each === 'array');
-  return Object.entries(item?.properties ?? {}).flatMap(([name, each]) => (isPlain(each) ? [name] : []));
+  return Object.entries(item.properties ?? {}).flatMap(([name, each]) => (isPlain(each) ? [name] : []));
 }
 
+/** A schema that several answers share is named in them. */
+const resolved = (schema: Schema, schemas: Record<string, Schema>): Schema =>
+  schema.$ref ? (schemas[schema.$ref.split('/').at(-1) ?? ''] ?? {}) : schema;
+
 /** The figures of an answer, by their path. */
-function figuresOf({ properties = {} }: Schema, path = ''): [string, Figure][] {
+function figuresOf(of: Schema, schemas: Record<string, Schema>, path = ''): [string, Figure][] {
+  const { properties = {} } = resolved(of, schemas);
   return Object.entries(properties).flatMap(([name, schema]) => {
     const at = path + name;
     const entries = schema['x-entries'];
     return [
       ...(entries ? [[at, entries] as [string, Figure]] : []),
-      ...figuresOf(schema.items ?? schema, `${at}.`),
+      ...figuresOf(schema.items ?? schema, schemas, `${at}.`),
     ];
   });
 }
@@ -220,7 +224,7 @@ function readOperation(
     approvers: described['x-approvers'] ?? described['x-roles'] ?? [],
     fields: [...given, ...sent],
     columns: described['x-columns'] ?? columnsOf(described, schemas),
-    figures: Object.fromEntries(figuresOf(answerOf(described) ?? {})),
+    figures: Object.fromEntries(figuresOf(answerOf(described) ?? {}, schemas)),
   };
 }
 

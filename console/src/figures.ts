@@ -11,6 +11,12 @@ type Case = {
 /** The first case applies whose condition is fulfilled. */
 export type Figure = readonly Case[];
 
+/** Figures of answers whose form is free, and of files of people: nothing declares them. */
+export const UNDECLARED = {
+  count: [{ none: 'A number of things, which are listed and not booked.' }],
+  inFile: [{ none: 'An amount of your file, and not of the books.' }],
+} satisfies Readonly<Record<string, Figure>>;
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** An operation with its input, or why there is none. */

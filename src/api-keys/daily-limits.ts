@@ -4,6 +4,7 @@ import type { Context } from '../context.ts';
 import { isKeyId } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { none, SETTING } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
 import { listing } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
@@ -45,8 +46,11 @@ const LimitSchema = Type.Object({
   keyId: Nullable(KeyId, { title: 'Key ID', description: 'Null: of the merchant, however it calls.' }),
   flow: Flow,
   currency: Text,
-  amount: Money('The most in a day of the books.'),
-  used: Money('What was counted today.'),
+  amount: Money(SETTING, 'The most in a day of the books.'),
+  used: Money(
+    none('Counted at each call, so that a limit holds at once; the calls are transactions.'),
+    'What was counted today.',
+  ),
   refusedAt: Nullable(Time, { description: 'The first refusal of today.' }),
 });
 
@@ -202,7 +206,7 @@ const set = changing({
     keyId: Nullable(KeyId),
     flow: Flow,
     currency: Text,
-    amount: Nullable(Money()),
+    amount: Nullable(Money(SETTING)),
   }),
   roles: MANAGE,
   approval: alone('It moves no money: floats and vouchers bound it too.'),

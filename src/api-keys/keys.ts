@@ -4,6 +4,7 @@ import { type Operator, PERMISSIONS, type Permission, type Service } from '../co
 import { hashSecret, isKeyId, KEY_ID, newKeyId, newSecret } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { SETTING } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
 import { findMerchant, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { readNetwork } from '../network.ts';
@@ -19,6 +20,7 @@ import {
   Nullable,
   NullableText,
   NullableTime,
+  Opening,
   Secret,
   Text,
   Time,
@@ -47,7 +49,10 @@ const KeyName = Line(
   'Till 3',
 );
 
-const LimitSchema = Type.Object({ perSecond: { ...Count, title: 'Calls per second' }, burst: Count });
+const LimitSchema = Type.Object({
+  perSecond: Opening(SETTING, { ...Count, title: 'Calls per second' }),
+  burst: Opening(SETTING, Count),
+});
 const Scopes = Type.Array(Word(PERMISSIONS), {
   minItems: 1,
   uniqueItems: true,
@@ -73,8 +78,8 @@ const KeySchema = Type.Object({
   networks: Type.Unsafe<string[] | null>({ type: ['array', 'null'], items: Text }),
   limit: Type.Unsafe<Static<typeof LimitSchema> | null>({ ...LimitSchema, type: ['object', 'null'] }),
   lastUsedAt: NullableTime,
-  calls: Type.Integer({ title: 'Calls today', description: 'Of today (UTC).' }),
-  guesses: Type.Integer({ title: 'Wrong PINs today', description: 'And unknown codes, of today (UTC).' }),
+  calls: { ...Count, title: 'Calls today', description: 'Of today (UTC).' },
+  guesses: { ...Count, title: 'Wrong PINs today', description: 'And unknown codes, of today (UTC).' },
   blockedAt: NullableTime,
 });
 

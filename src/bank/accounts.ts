@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { SETTING } from '../figure.ts';
 import { toSum } from '../money.ts';
 import { alone, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
@@ -34,7 +35,7 @@ const AccountSchema = Type.Object({
   name: Text,
   currency: Text,
   iban: Nullable(Text, { description: 'Its ends; null: not known until a statement names it.' }),
-  own: Titled('Own money', Money()),
+  own: Titled('Own money', Money(SETTING)),
   from: Nullable(Day, { description: 'The first day of this own money; null: the beginning.' }),
 });
 

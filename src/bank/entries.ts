@@ -1,17 +1,22 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { ENTRY, type Figure, fieldOf, none, sumOf, when } from '../figure.ts';
 import { kindsOn, listOf, MovementWord } from '../ledger/kinds.ts';
 import { listing } from '../listing.ts';
 import { reading } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
-import { Count, Day, Id, Money, Nullable, NullableText, Text, Titled, TransactionId } from '../schema.ts';
+import { Count, Day, Id, Money, Nullable, NullableText, Opening, Text, Titled, TransactionId, toId } from '../schema.ts';
 import { BankName } from './accounts.ts';
+import { BANK_ENTRY } from './statement.ts';
 
 /** Entries of the operator's bank, and the movements of the books that should be among them. */
 
 export const EntryId = Id('entry');
+
+/** An import is one amount at the bank, and a movement of each voucher in the journal. */
+const MOVEMENT = when({ kind: ['IMPORT'] }, ENTRY, fieldOf('transaction.show', 'transactionId'));
 
 const OfSettlement = {
   settlement: Nullable(Text, { description: 'The number of the settlement that it pays.' }),
@@ -39,8 +44,8 @@ const EntryFields = {
   currency: Text,
   reference: Text,
   bookedOn: Day,
-  amount: Money('Positive: received.'),
-  matched: Money(),
+  amount: Money(BANK_ENTRY, 'Positive: received.'),
+  matched: Money(sumOf('movements.amount')),
   description: Text,
 };
 const EntryRow = Type.Object(EntryFields);
@@ -51,6 +56,7 @@ const EntrySchema = Type.Object({
       transactionId: TransactionId,
       kind: MovementWord,
       reference: NullableText,
+      amount: Money(MOVEMENT, 'What of it the entry is matched with.'),
       ...OfSettlement,
     }),
   ),
@@ -86,34 +92,46 @@ export const bankEntries = listing({
     open: Type.Optional(
       Type.Boolean({ title: 'Open only', description: 'Only those that are not fully matched.' }),
     ),
+    statement: Type.Optional({ ...Id('statement'), description: 'Only those of this statement.' }),
   },
   item: EntrySchema,
   columns: ['id', 'account', 'bookedOn', 'amount', 'description', 'movements'],
   roles: SEE,
-  rows({ service }, { account, open }, [before], count) {
+  async rows({ service }, { account, open, statement }, [before], count) {
     const isOpen = open ? sql`e.matched_minor <> e.amount_minor` : sql`true`;
     const ofAccount = account === undefined ? sql`` : sql`and e.account = ${account}`;
+    const ofStatement =
+      statement === undefined ? sql`` : sql`and e.file_id = ${toId(statement, 'statement')}`;
     const earlier = before === undefined ? sql`` : sql`and e.id < ${before}`;
-    return service.readDb.query(
+    const found = await service.readDb.query<Static<typeof EntrySchema>>(
       entriesWhere(
-        sql`${isOpen} ${ofAccount} ${earlier} order by e.id desc limit ${count}`,
+        sql`${isOpen} ${ofAccount} ${ofStatement} ${earlier} order by e.id desc limit ${count}`,
         sql`, coalesce((
     select json_agg(
       json_build_object('transactionId', m.movement_id, 'kind', m.kind, 'reference', m.reference,
+        'amount', m.amount_minor,
         'settlement', m.settlement, 'root', m.root)
       order by m.movement_id)
     from (${matchesOf(sql`e.id`)}) m
   ), '[]') as movements`,
       ),
     );
+    // In JSON, an amount is a number.
+    const own = (movement: (typeof found)[number]['movements'][number]) => ({
+      ...movement,
+      amount: BigInt(movement.amount),
+    });
+    return found.map((each) => ({ ...each, movements: each.movements.map(own) }));
   },
 });
+
+const OPEN: Figure = [{ of: 'bank.entries', given: { account: '{account}', open: 'true' } }];
 
 const OpenSchema = Type.Object({
   account: Text,
   currency: Text,
-  entries: Count,
-  openAmount: Titled('Open amount', Money('What of them is not matched. Positive: received.')),
+  entries: Opening(OPEN, Count),
+  openAmount: Titled('Open amount', Money(OPEN, 'What of them is not matched. Positive: received.')),
 });
 
 export const bankOpen = reading({
@@ -140,8 +158,8 @@ const MovementSchema = Type.Object({
   kind: MovementWord,
   currency: Text,
   day: Day,
-  amount: Money('Positive: received.'),
-  matched: Money(),
+  amount: Money(MOVEMENT, 'Positive: received.'),
+  matched: Money(none('Entries of the bank, which name the movements that they are matched with.')),
   reference: NullableText,
   bankReference: NullableText,
   ...OfSettlement,

@@ -19,6 +19,7 @@ import {
   openEntries,
   openMovements,
 } from './entries.ts';
+import { BANK_ENTRY } from './statement.ts';
 
 /** The matching of bank entries with movements of the books. Both sides show the same money. */
 
@@ -282,7 +283,7 @@ const PairSchema = Type.Object({
   entry: EntryId,
   bookedOn: Day,
   description: Text,
-  amount: Money(),
+  amount: Money(BANK_ENTRY),
   currency: Text,
   movement: TransactionId,
   kind: MovementWord,
@@ -305,7 +306,7 @@ const pairOf = ({ entry, movement }: Pair): Static<typeof PairSchema> => ({
 const PayoutSchema = Type.Object({
   entry: EntryId,
   bookedOn: Day,
-  amount: Money(),
+  amount: Money(BANK_ENTRY),
   currency: Text,
   bankReference: Text,
   settlement: Id('settlement'),

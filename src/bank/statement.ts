@@ -1,14 +1,19 @@
 import { createHash } from 'node:crypto';
 import Type, { type Static } from 'typebox';
+import { none } from '../figure.ts';
 import { Day, Money, Text, Word } from '../schema.ts';
 
 /** What a reader of bank statements returns: entries, and the errors and notes of the file. */
+
+/** Why amounts of the bank are no sums of the journal. */
+export const BANK_ENTRY = none('An entry of the bank, as its statement names it.');
+export const STATED = none('As the bank states it.');
 
 export const ReadEntry = Type.Object({
   line: Type.Integer(),
   reference: Text,
   day: Day,
-  amount: Money('Positive: received.'),
+  amount: Money(BANK_ENTRY, 'Positive: received.'),
   description: Text,
 });
 export type BankEntry = Static<typeof ReadEntry>;
@@ -55,7 +60,7 @@ export type BankNote = Static<typeof BankNote>;
 type BankRule = BankError['rule'];
 
 /** A balance of the account, as the bank states it. */
-export const Balance = Type.Object({ day: Day, amount: Money() });
+export const Balance = Type.Object({ day: Day, amount: Money(STATED) });
 export type Balance = Static<typeof Balance>;
 
 type Ends = {

@@ -1,9 +1,11 @@
 import Type from 'typebox';
 import { type Sql, sql } from '../db/sql.ts';
+import { none } from '../figure.ts';
 import { listing } from '../listing.ts';
 import { SEE } from '../principal.ts';
-import { Count, Day, Id, Money, Nullable, Text, Time } from '../schema.ts';
+import { Count, Day, Id, Money, Nullable, Opening, Text, Time } from '../schema.ts';
 import { BankName } from './accounts.ts';
+import { STATED } from './statement.ts';
 
 /** The statements that were imported, with what they lack. */
 
@@ -12,18 +14,18 @@ const StatementSchema = Type.Object({
   account: Text,
   currency: Text,
   format: Text,
-  entries: Count,
-  opening: Nullable(Money(), {
+  entries: Opening([{ of: 'bank.entries', given: { statement: '{id}' } }], Count),
+  opening: Nullable(Money(STATED), {
     title: 'Opening balance',
     description: 'The balance of the account before; null if the file does not state it.',
   }),
   openingOn: Nullable(Day),
-  closing: Nullable(Money(), { description: 'The balance after; null likewise.' }),
+  closing: Nullable(Money(STATED), { description: 'The balance after; null likewise.' }),
   closingOn: Nullable(Day),
-  missing: Nullable(Money(), {
+  missing: Nullable(Money(none('The change of the stated balance, less the entries.')), {
     description: 'What the entries lack to the change of the balance: 0 if they are complete.',
   }),
-  gap: Nullable(Money(), {
+  gap: Nullable(Money(none('The difference of two balances that the bank states.')), {
     title: 'Gap before',
     description:
       'The opening balance less the closing balance that was stated before: 0 if nothing is between.',

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Database, Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { balance } from '../figure.ts';
+import { balance, SETTING } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
 import { toNumber } from '../money.ts';
 import { notFound } from '../problem.ts';
@@ -12,7 +12,6 @@ import {
   Money,
   Nullable,
   NullableTime,
-  Opening,
   Text,
   Time,
   Titled,
@@ -36,7 +35,7 @@ export const BatchSchema = Type.Object({
   /** The number of vouchers that exist now. */
   produced: Count,
   /** The value of each voucher; null if it is given at activation. */
-  value: Nullable(Money()),
+  value: Nullable(Money(SETTING)),
   currency: Text,
   acceptedAt: Titled('Ordered', Time),
 });
@@ -113,12 +112,12 @@ export const BatchWithVouchers = Type.Object({
   expiryDate: Titled('Expires', Time),
   endedAt: NullableTime,
   failure: Nullable(Type.String({ description: 'The reason why it was canceled, if a failure ended it.' })),
-  open: Type.Integer({ description: 'Vouchers that are neither canceled nor replaced.' }),
+  open: { ...Count, description: 'Vouchers that are neither canceled nor replaced.' },
   /** A replaced one counts once, with its successor. */
   activated: Count,
-  balance: Opening(
+  balance: Money(
     balance({ account: 'VOUCHER', batch: '{transactionId}' }),
-    Money('The total balance of its vouchers.'),
+    'The total balance of its vouchers.',
   ),
 });
 

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { ENTRY, none } from '../figure.ts';
 import { ACCOUNT_KINDS, AccountWord, MOVEMENT_KINDS, MovementWord } from '../ledger/kinds.ts';
 import { type Caller, reading } from '../operation.ts';
 import { PAGE, pageOf, readCursor } from '../page.ts';
@@ -15,6 +16,7 @@ import {
   Money,
   Nullable,
   NullableText,
+  Opening,
   SerialNumber,
   Start,
   Text,
@@ -92,6 +94,8 @@ const INPUT = {
 
 type Wanted = { readonly [Name in keyof typeof INPUT]?: Static<(typeof INPUT)[Name]> | undefined };
 
+const SUMMED = none('Of the entries of this list.');
+
 const EntrySchema = Type.Object({
   transactionId: TransactionId,
   bookedAt: Titled('Booked', Time),
@@ -103,7 +107,7 @@ const EntrySchema = Type.Object({
   product: NullableText,
   serialNumber: Nullable(SerialNumber),
   reference: NullableText,
-  amount: Money('As it counts in the sum.'),
+  amount: Money(ENTRY, 'As it counts in the sum.'),
 });
 
 type Row = Static<typeof EntrySchema> & { readonly place: string };
@@ -201,16 +205,19 @@ const list = reading({
   name: 'books.entries',
   summary: 'List the entries of the journal behind a figure, newest first, with their sum',
   description:
-    'The figures of reports, settlements and floats say in the OpenAPI document which entries they add up ' +
+    'The figures of answers and reports say in the OpenAPI document which entries they add up, or why none ' +
     '(`x-entries`).',
   path: '/books/entries',
   input: { ...INPUT, ...PAGE },
   output: Type.Object({
     items: Type.Array(EntrySchema),
     nextCursor: NullableText,
-    total: Nullable(Type.Object({ currency: Text, rows: Titled('Entries', Count), amount: Money() }), {
-      description: 'Of all pages; null after the first page.',
-    }),
+    total: Nullable(
+      Type.Object({ currency: Text, rows: Titled('Entries', Opening(SUMMED, Count)), amount: Money(SUMMED) }),
+      {
+        description: 'Of all pages; null after the first page.',
+      },
+    ),
   }),
   columns: [
     'bookedAt',

@@ -4,6 +4,7 @@ import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
+import { ENTRY, sumOf } from '../figure.ts';
 import { type Expiry, getAccount, lockExpiries, post } from '../ledger/journal.ts';
 import { toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
@@ -104,7 +105,7 @@ type Wanted = {
   readonly reference: string;
 };
 
-const EscheatedVoucher = Type.Object({ serialNumber: SerialNumber, amount: Money(), expiredAt: Time });
+const EscheatedVoucher = Type.Object({ serialNumber: SerialNumber, amount: Money(ENTRY), expiredAt: Time });
 
 type Escheated = Booked & {
   readonly amount: bigint;
@@ -232,7 +233,7 @@ export const escheat = changing({
   },
   output: Type.Object({
     ...BookedAmount.properties,
-    amount: Money(),
+    amount: Money(sumOf('vouchers.amount')),
     vouchers: Type.Array(EscheatedVoucher),
   }),
   roles: MONEY,

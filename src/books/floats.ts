@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator, Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { balance } from '../figure.ts';
+import { balance, ENTRY, none, SETTING } from '../figure.ts';
 import { listOf, withReversals } from '../ledger/kinds.ts';
 import { listing } from '../listing.ts';
 import { listFloats, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
@@ -97,24 +97,32 @@ export function correctTopUp(
 /** One large order of a new merchant says nothing about its use. */
 const FORECAST_AFTER_DAYS = 7;
 
+const FORECAST = none('An estimate from the use of the last 28 days.');
+
 const FloatSchema = Type.Object({
   merchantId: MerchantId,
   merchant: Text,
   currency: Text,
-  balance: Opening(balance({ account: 'FLOAT', merchantId: '{merchantId}', to: '{at}' }), Money()),
+  balance: Money(balance({ account: 'FLOAT', merchantId: '{merchantId}', to: '{at}' })),
   usePerDay: Titled(
     'Used per day',
-    Money('The mean use per day over the last 28 days, or since the merchant was created.'),
+    Money(FORECAST, 'The mean use per day over the last 28 days, or since the merchant was created.'),
   ),
   daysLeft: Nullable(
-    Type.Integer({
-      title: 'Lasts for',
-      description:
-        "The days that the float will last at that use; null without any use, and in a merchant's first week.",
-    }),
+    Opening(
+      FORECAST,
+      Type.Integer({
+        title: 'Lasts for',
+        description:
+          "The days that the float will last at that use; null without any use, and in a merchant's first week.",
+      }),
+    ),
   ),
   low: Nullable(
-    Money('The threshold at which the merchant is warned; null before the first top-up, and at a past time.'),
+    Money(
+      SETTING,
+      'The threshold at which the merchant is warned; null before the first top-up, and at a past time.',
+    ),
   ),
 });
 
@@ -236,7 +244,7 @@ const correct = changing({
     topUp: TransactionId,
     merchantId: Nullable(MerchantId),
     currency: Text,
-    amount: Money(),
+    amount: Money(ENTRY),
     ...Booking,
   }),
   roles: MONEY,

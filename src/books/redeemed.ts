@@ -1,11 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { type Sql, sql } from '../db/sql.ts';
+import { moved, none } from '../figure.ts';
 import { listOf } from '../ledger/kinds.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
-import { Count, Day, MerchantId, Money, Text } from '../schema.ts';
+import { Count, Day, MerchantId, Money, Opening, Text } from '../schema.ts';
 import { openDays } from './days.ts';
 
 /** What a merchant redeemed, day by day, for the first page of its portal. */
@@ -13,15 +14,24 @@ import { openDays } from './days.ts';
 const DAYS = 30;
 const DAYS_MAX = 92;
 
+const TAKEN = ['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND'] as const;
+const REDEEMED = moved({
+  account: 'SETTLEMENT',
+  merchantId: '{merchantId}',
+  kind: TAKEN.join(),
+  from: '{day}',
+  to: '{day}',
+});
+
 const RedeemedSchema = Type.Object({
   day: Day,
   currency: Text,
-  redemptions: Count,
-  redeemed: Money('Without what was reversed or refunded on that day.'),
+  redemptions: Opening(none('Redemptions less reversals; the entries are behind the amount.'), Count),
+  redeemed: Money(REDEEMED, 'Without what was reversed or refunded on that day.'),
 });
 type Redeemed = Static<typeof RedeemedSchema>;
 
-const KINDS = listOf(['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND']);
+const KINDS = listOf(TAKEN);
 
 /** Sums redemptions, less what took them back. @param rows how many movements a row stands for */
 const sums = (rows: Sql): Sql => sql`

@@ -3,6 +3,7 @@ import { changeIn } from '../agreement.ts';
 import type { Context, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { none } from '../figure.ts';
 import type { CodeAndPin } from '../keyring/ring.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { merchantNamed, permit, requireMerchant } from '../merchants/merchants.ts';
@@ -143,7 +144,7 @@ const NeededReason = Line(500, 'Why, for the audit.', 'The card was charged twic
 export const BookedOnVoucher = Type.Object({
   serialNumber: SerialNumber,
   currency: Text,
-  balance: Money('The balance of the voucher now.'),
+  balance: Money(none('The movements of its history add up to it.'), 'The balance of the voucher now.'),
   ...Booking,
 });
 

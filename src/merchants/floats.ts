@@ -5,6 +5,7 @@ import type { Operator, Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { balance } from '../figure.ts';
 import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf, ensureAccounts } from '../ledger/journal.ts';
@@ -132,7 +133,7 @@ const topUpFloat = changing({
   output: Type.Object({
     merchantId: MerchantId,
     currency: Text,
-    balance: Money(),
+    balance: Money(balance({ account: 'FLOAT', merchantId: '{merchantId}' })),
     transactionId: Text,
     replayed: Type.Boolean(),
   }),

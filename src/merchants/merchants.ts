@@ -4,6 +4,7 @@ import type { Details } from '../audit/chain.ts';
 import { type Context, kept, type Operator, PERMISSIONS, type Permission, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { assign, type Sql, sql } from '../db/sql.ts';
+import { balance } from '../figure.ts';
 import { listing } from '../listing.ts';
 import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { type Asked, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
@@ -48,7 +49,8 @@ export const MerchantName = Line(200, 'The name of the merchant.', 'Corner shop'
 export const Opaque = Type.Boolean({
   description: 'Whether an unknown code and a wrong PIN get the same answer.',
 });
-const FloatBalance = Type.Object({ currency: Text, balance: Money() });
+const OF_FLOAT = balance({ account: 'FLOAT', merchantId: '{id}', to: '{at}' });
+const FloatBalance = Type.Object({ currency: Text, balance: Money(OF_FLOAT) });
 
 const MerchantSchema = Type.Object({
   id: Numbered(MerchantId),

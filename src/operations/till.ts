@@ -6,6 +6,7 @@ import { refundAtTill } from '../books/refunds.ts';
 import { cashOutAtTill } from '../books/vouchers.ts';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
+import { none } from '../figure.ts';
 import { checkReference } from '../ledger/claims.ts';
 import type { Outcome } from '../ledger/transactions.ts';
 import { actFor, permit } from '../merchants/merchants.ts';
@@ -18,7 +19,7 @@ import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { repeatUpdate } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
-import { Gtin, Line, Money, SerialNumber, Text, Time } from '../schema.ts';
+import { Gtin, Line, Money, Opening, SerialNumber, Text, Time } from '../schema.ts';
 import { noteCashier } from '../transactions/cashiers.ts';
 import { showTransaction, TransactionSchema, transactions } from '../transactions/transactions.ts';
 import { activate } from '../vouchers/activate.ts';
@@ -87,10 +88,13 @@ const BookedReference = TillReference(
   'The reference of the redemption, or its transaction id if it has none.',
 );
 
+/** A till sees what a card is worth, and not what others booked on it. */
+const CARD = none('The balance of a card; its history is that of all merchants.');
+
 const Booked = Type.Object({
   transaction: TransactionSchema,
   ...Type.Pick(TransactionSchema, ['voucherCode', 'serialNumber', 'currency']).properties,
-  balance: Money('The balance of the voucher after this transaction.'),
+  balance: Money(CARD, 'The balance of the voucher after this transaction.'),
   replayed: Type.Boolean({ description: 'Whether an earlier copy of the request was booked.' }),
 });
 
@@ -299,11 +303,11 @@ const checkVoucher = reading({
   input: { code: Code, pin: Pin },
   output: Type.Object({
     serialNumber: SerialNumber,
-    balance: Type.Number(),
-    usableAmount: Type.Number({
-      title: 'Usable',
-      description: 'The balance, or 0 where nothing can be redeemed.',
-    }),
+    balance: Opening(CARD, Type.Number()),
+    usableAmount: Opening(
+      CARD,
+      Type.Number({ title: 'Usable', description: 'The balance, or 0 where nothing can be redeemed.' }),
+    ),
     currency: Text,
     expiryDate: Time,
   }),

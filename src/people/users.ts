@@ -56,11 +56,7 @@ export const UserSchema = Type.Object({
     'Second factors',
     Type.Array(Word(['totp', 'passkey'], { 'x-labels': { totp: 'Authenticator app' } })),
   ),
-  recoveryCodes: Type.Integer({
-    title: 'Recovery codes left',
-    minimum: 0,
-    description: 'How many are left.',
-  }),
+  recoveryCodes: { ...Count, title: 'Recovery codes left', description: 'How many are left.' },
   signedInAt: Titled('Last sign-in', NullableTime),
   createdAt: Time,
 });

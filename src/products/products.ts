@@ -4,6 +4,7 @@ import type { Details } from '../audit/chain.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
+import { SETTING } from '../figure.ts';
 import { listing } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
@@ -16,8 +17,10 @@ import {
   Gtin,
   Line,
   MerchantId,
+  Money,
   minorOf,
   Nullable,
+  Opening,
   requireDecimals,
   Text,
   Titled,
@@ -106,7 +109,7 @@ type Amounts = { [Field in keyof typeof AMOUNTS]: Static<(typeof AMOUNTS)[Field]
 type Minor<Given> = { [Field in keyof Given]: null extends Given[Field] ? bigint | null : bigint };
 
 const inMinorUnits = ({ title, type }: { title?: string; type?: string }) =>
-  Type.Unsafe<unknown>({ title, type, format: 'money' });
+  Type.Unsafe<unknown>({ ...Money(SETTING), title, type });
 /** The same amounts in an answer and in a row: in minor units. */
 const MINOR = Object.fromEntries(
   Object.entries<TSchema>(AMOUNTS).map(([field, schema]) => [field, inMinorUnits(schema)]),
@@ -135,6 +138,8 @@ const ProductSchema = Type.Object(
     activation: Activation,
     scope: Scope,
     ...TERMS,
+    maxQuantity: Opening(SETTING, TERMS.maxQuantity),
+    validityDays: Opening(SETTING, TERMS.validityDays),
     onSale: Type.Boolean(),
     ...MINOR,
     ...CARDS,

@@ -2,11 +2,12 @@ import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { moved, SETTING } from '../figure.ts';
 import { toSum } from '../money.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
-import { Amount, Currency, Money, minorOf, Nullable, Text, Word } from '../schema.ts';
+import { Amount, Currency, Money, minorOf, Nullable, Text, Time, Word } from '../schema.ts';
 import { LOCK, upsert } from './settings.ts';
 
 /**
@@ -26,10 +27,16 @@ async function readAmounts(db: Queries): Promise<Amounts> {
   return row ? (JSON.parse(row.value) as Amounts) : {};
 }
 
+const PAID = ['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND'];
+
 const NetworkSchema = Type.Object({
   currency: Text,
-  amount: Money('The amount at which the authority must be notified.'),
-  paid: Money('The redemptions of the last twelve months, less what was corrected or refunded.'),
+  amount: Money(SETTING, 'The amount at which the authority must be notified.'),
+  paid: Money(
+    moved({ account: 'SETTLEMENT', kind: PAID.join(), from: '{since}', to: '' }),
+    'The redemptions of the last twelve months, less what was corrected or refunded.',
+  ),
+  since: Time,
   percent: Type.Integer({ description: 'What was paid, in percent of the amount, rounded down.' }),
   state: Word(['below', 'near', 'passed'] as const, { description: '`near`: 80 % is reached.' }),
 });
@@ -46,10 +53,12 @@ const list = reading({
       currency: string;
       amount: bigint;
       paid: bigint;
+      since: Date;
       percent: number;
       state: 'below' | 'near' | 'passed';
     }>(sql`
 select currency, amount_minor as amount, paid_minor as paid,
+  date_bin('15 minutes', ${clock()}::timestamptz - interval '12 months', 'epoch') as since,
   floor(paid_minor * 100.0 / amount_minor)::float8 as percent, state
 from network_payments(${clock()}) order by currency`),
     nextCursor: null,
@@ -65,7 +74,7 @@ const set = changing({
     currency: Currency,
     amount: Nullable(Amount('In major units.'), { description: 'In major units; null: it is not watched.' }),
   },
-  output: Type.Object({ currency: Text, amount: Nullable(Money()) }),
+  output: Type.Object({ currency: Text, amount: Nullable(Money(SETTING)) }),
   roles: MONEY,
   approval: alone('It only warns: it declines no payment.'),
   async run(caller, { currency, amount }) {

@@ -3,10 +3,11 @@ import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { SETTING } from '../figure.ts';
 import { decimalsOf, toMinor, toNumber, toSum } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { invalid } from '../problem.ts';
-import { Currency, minorOf, Nullable, requireDecimals, Word } from '../schema.ts';
+import { Currency, minorOf, Nullable, Opening, requireDecimals, Word } from '../schema.ts';
 
 /** Settings of the operator, which people change while the service runs. */
 
@@ -68,7 +69,10 @@ on conflict (name) do update set value = excluded.value, changed_at = excluded.c
 
 const LimitSchema = Type.Object({
   currency: Currency,
-  amount: Type.Number({ description: 'What one person may move by hand in 24 hours, in major units.' }),
+  amount: Opening(
+    SETTING,
+    Type.Number({ description: 'What one person may move by hand in 24 hours, in major units.' }),
+  ),
   isDefault: Type.Boolean({ description: 'Whether it was not set.' }),
 });
 

@@ -20,6 +20,7 @@ import {
   payableOf,
   type Settlement,
   SettlementSchema,
+  unpaidBefore,
 } from './settlements.ts';
 import { type Terms, termsOn } from './terms.ts';
 
@@ -124,14 +125,7 @@ export async function computeInterval(tx: Queries, interval: Interval) {
   const [found] = await tx.query<Found>(sql`
 select f.starts_at as "startsAt", t.ends_at as "endsAt", t.zone, t.hash as "closingHash",
   ${balanceAt(addDays(firstDay, -1))} as carried, ${balanceAt(lastDay)} as closing, (
-    select coalesce(sum(s.payable_minor - coalesce(p.paid_minor, 0)), 0)::bigint
-    from settlements s
-    left join lateral (
-      select sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end) as paid_minor
-      from settlement_payouts where settlement_id = s.id and occurred_at < t.ends_at
-    ) p on true
-    where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT'
-      and s.first_day < ${firstDay}::date
+    select coalesce(sum(e.outstanding), 0)::bigint from (${unpaidBefore(interval, sql`t.ends_at`)}) e
   ) as outstanding
 from book_closings f, book_closings t
 where f.day = ${firstDay}::date and t.day = ${lastDay}::date`);

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { balance, opening } from '../figure.ts';
+import { balance, fieldOf, none, opening, sumOf, when } from '../figure.ts';
 import { listing } from '../listing.ts';
 import { toSum } from '../money.ts';
 import type { Asked } from '../operation.ts';
@@ -31,6 +31,12 @@ export const SettlementId = Id('settlement');
 /** Its entries are on the settlement account of its merchant. */
 export const OF_ACCOUNT = { account: 'SETTLEMENT', merchantId: '{merchantId}' };
 
+const PAYABLE = when(
+  { payable: ['0'] },
+  none('Nothing is owed, or less than the least payout.'),
+  sumOf('closing', '-outstanding'),
+);
+
 export const SettlementSchema = Type.Object({
   id: SettlementId,
   merchantId: MerchantId,
@@ -43,13 +49,13 @@ export const SettlementSchema = Type.Object({
   startsAt: Time,
   endsAt: Time,
   zone: Titled('Time zone', Text),
-  carried: Opening(
-    opening(OF_ACCOUNT),
-    Titled('Carried over', Money('The balance of the settlement account before.')),
+  carried: Titled(
+    'Carried over',
+    Money(opening(OF_ACCOUNT), 'The balance of the settlement account before.'),
   ),
-  closing: Opening(balance(OF_ACCOUNT), Titled('Closing balance', Money('The balance at the end.'))),
-  outstanding: Money('The unpaid amount of earlier settlements at that time.'),
-  payable: Money('The amount to be paid; 0 if it is below the least payout, and is carried over.'),
+  closing: Titled('Closing balance', Money(balance(OF_ACCOUNT), 'The balance at the end.')),
+  outstanding: Money(sumOf('earlier.outstanding'), 'The unpaid amount of earlier settlements at that time.'),
+  payable: Money(PAYABLE, 'The amount to be paid; 0 if it is below the least payout, and is carried over.'),
   dueOn: Day,
   closingHash: Titled('Day hash', Text),
   root: Type.String({
@@ -63,11 +69,20 @@ export const SettlementSchema = Type.Object({
   }),
   approvedAt: NullableTime,
   contentHash: Titled('Statement hash', NullableText),
-  openDisputes: Type.Integer({ description: 'Disputes without an answer.' }),
+  openDisputes: Opening(
+    none('The disputes are on the page of the settlement.'),
+    Type.Integer({ description: 'Disputes without an answer.' }),
+  ),
   fileId: Nullable(Text, {
     title: 'Payout file',
     description: 'The payout file that pays it; null: none, or the payment was returned.',
   }),
+});
+
+/** In a list, the amount to pay opens into the settlement. */
+const ListedSchema = Type.Object({
+  ...SettlementSchema.properties,
+  payable: Opening(fieldOf('settlement.show', 'id'), SettlementSchema.properties.payable),
 });
 
 /** A settlement. The amounts are in minor units. */
@@ -92,6 +107,27 @@ select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id wh
 /** Returns a settlement. @throws Problem if there is no such settlement */
 export function getSettlement(db: Queries, id: string | number): Promise<Settlement> {
   return requireRow(db, settlementWhere(sql`s.id = ${toId(String(id))}`), `settlement ${id}`);
+}
+
+/**
+ * Selects the settlements of a merchant before an interval that were not fully paid at its end, oldest first.
+ * @param endsAt the end of the interval
+ */
+export function unpaidBefore(
+  { merchantId, currency, firstDay }: { merchantId: string | number; currency: string; firstDay: string },
+  endsAt: Sql,
+): Sql {
+  return sql`
+select s.id::text, settlement_number(s.merchant_id, s.year, s.number) as number,
+  s.payable_minor as payable, p.paid, s.payable_minor - p.paid as outstanding
+from settlements s
+cross join lateral (
+  select coalesce(sum(case kind when 'PAYOUT' then amount_minor else -amount_minor end), 0)::bigint as paid
+  from settlement_payouts where settlement_id = s.id and occurred_at < ${endsAt}
+) p
+where s.merchant_id = ${merchantId} and s.currency = ${currency} and s.state <> 'DRAFT'
+  and s.first_day < ${firstDay}::date and s.payable_minor <> p.paid
+order by s.id`;
 }
 
 /** Locks a settlement until the transaction ends, and returns it. @throws Problem as `getSettlement` does */
@@ -178,7 +214,7 @@ const LIST = {
   name: 'settlement.list',
   summary: 'List settlements, newest first',
   path: '/settlements',
-  item: SettlementSchema,
+  item: ListedSchema,
   columns: [
     ...['id', 'number', 'merchantId', 'merchant', 'firstDay', 'lastDay', 'payable', 'currency', 'state'],
     'openDisputes',

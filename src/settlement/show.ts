@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { balance, type Figure, moved, none, opening, when } from '../figure.ts';
+import { balance, type Figure, fieldOf, moved, none, opening, sumOf, when } from '../figure.ts';
 import { COMMISSION, kindsOn, MovementWord, movementOf } from '../ledger/kinds.ts';
 import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
@@ -19,7 +19,14 @@ import {
   Word,
 } from '../schema.ts';
 import { DisputeSchema, disputesOf } from './disputes.ts';
-import { getSettlement, OF_ACCOUNT, type Settlement, SettlementId, SettlementSchema } from './settlements.ts';
+import {
+  getSettlement,
+  OF_ACCOUNT,
+  type Settlement,
+  SettlementId,
+  SettlementSchema,
+  unpaidBefore,
+} from './settlements.ts';
 
 /**
  * A settlement with all that belongs to it: the way from the redemptions to the payout (its lines, and the
@@ -38,7 +45,7 @@ const LineSchema = Type.Object({
     description: 'As in the journal. `EARLIER_REVERSAL`: reversals of redemptions before the first day.',
   }),
   rows: Opening(LINE, Type.Integer({ title: 'Entries' })),
-  amount: Opening(LINE, Money('Positive: it increases the debt to the merchant.')),
+  amount: Money(LINE, 'Positive: it increases the debt to the merchant.'),
 });
 
 /** A sum of journal rows. */
@@ -100,7 +107,7 @@ const STEP: Figure = [
 
 const StepSchema = Type.Object({
   kind: Word(KINDS, { 'x-labels': STEPS }),
-  amount: Opening(STEP, Money('Negative: it reduces the payout.')),
+  amount: Money(STEP, 'Negative: it reduces the payout.'),
 });
 
 /** Returns the steps of a settlement. */
@@ -122,12 +129,14 @@ export function stepsOf(
   return KINDS.map((kind) => ({ kind, amount: sums[kind] ?? 0n }));
 }
 
+const BY_RATE = none('By the rates of the days, which entries do not have; their sums are steps.');
+
 const RateSchema = Type.Object({
   commission: Percent('In percent.'),
   vat: Percent('In percent of the commission.'),
-  base: Money('Redemptions less reversals.'),
-  fee: Titled('Commission', Money()),
-  feeVat: Titled('VAT on it', Money()),
+  base: Money(BY_RATE, 'Redemptions less reversals.'),
+  fee: Titled('Commission', Money(BY_RATE)),
+  feeVat: Titled('VAT on it', Money(BY_RATE)),
 });
 
 /** The commission that a settlement deducts at one rate, and the VAT on it. */
@@ -149,7 +158,7 @@ group by commission_ppm, vat_ppm order by commission_ppm, vat_ppm`);
 const PayoutSchema = Type.Object({
   transactionId: TransactionId,
   kind: MovementWord,
-  amount: Money(),
+  amount: Money(fieldOf('transaction.show', 'transactionId')),
   bankReference: Text,
   valueDate: Day,
   occurredAt: Time,
@@ -162,6 +171,16 @@ select id as "transactionId", kind::text, amount_minor as amount, bank_reference
 from settlement_payouts where settlement_id = ${id} order by id`);
 }
 
+const OF_EARLIER = fieldOf('settlement.show', 'id');
+
+const EarlierSchema = Type.Object({
+  id: SettlementId,
+  number: Text,
+  payable: Money(OF_EARLIER),
+  paid: Money(OF_EARLIER, 'Until the end of this settlement.'),
+  outstanding: Money(sumOf('payable', '-paid')),
+});
+
 const Details = Type.Object({
   ...SettlementSchema.properties,
   steps: Type.Array(StepSchema, {
@@ -170,6 +189,10 @@ const Details = Type.Object({
   rates: Type.Array(RateSchema, { description: 'The commission, by its rates.' }),
   lines: Type.Array(LineSchema),
   payouts: Type.Array(PayoutSchema),
+  earlier: Type.Array(EarlierSchema, {
+    title: 'Earlier settlements',
+    description: 'The earlier settlements that were not fully paid at the end.',
+  }),
   disputes: Type.Array(DisputeSchema),
 });
 
@@ -189,6 +212,9 @@ export const showSettlement = reading({
       rates: await ratesOf(readDb, settlement),
       lines,
       payouts: await payoutsOf(readDb, settlement),
+      earlier: await readDb.query<Static<typeof EarlierSchema>>(
+        unpaidBefore(settlement, sql`${settlement.endsAt}::timestamptz`),
+      ),
       disputes: await disputesOf(readDb, settlement),
     };
   },

@@ -4,6 +4,7 @@ import { accountNumber, maskedAccount, requireIban } from '../bank/iban.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { SETTING } from '../figure.ts';
 import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { DECIMALS_MAX, parseDecimal } from '../money.ts';
 import { changing, reading, twoPeople } from '../operation.ts';
@@ -19,6 +20,7 @@ import {
   MerchantId,
   Nullable,
   NullableText,
+  Opening,
   PERCENT_PPM,
   Percent,
   Titled,
@@ -40,8 +42,11 @@ const TermsSchema = Type.Object({
   commission: Percent('In percent of what is redeemed.'),
   vat: Percent('In percent of the commission.'),
   period: Titled('Settled every', Nullable(Word(PERIODS))),
-  leastPayout: Nullable(Type.Number()),
-  delayDays: Titled('Payout after (days)', Nullable(Type.Integer({ minimum: 0, maximum: DELAY_MAX_DAYS }))),
+  leastPayout: Nullable(Opening(SETTING, Type.Number())),
+  delayDays: Titled(
+    'Payout after (days)',
+    Nullable(Opening(SETTING, Type.Integer({ minimum: 0, maximum: DELAY_MAX_DAYS }))),
+  ),
   payee: NullableText,
   last4: Titled('Account ends with', NullableText),
 });

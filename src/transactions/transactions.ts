@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Service } from '../context.ts';
 import { plainArray, raw, type Sql, sql } from '../db/sql.ts';
+import { ENTRY } from '../figure.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { idFloor } from '../ledger/id.ts';
@@ -35,7 +36,7 @@ import { findCashiers } from './cashiers.ts';
 export const TransactionSchema = Type.Object({
   transactionId: TransactionId,
   kind: Titled('Type', MovementWord),
-  amount: Money('Negative for a reversal or a refund.'),
+  amount: Money(ENTRY, 'Negative for a reversal or a refund.'),
   currency: Text,
   timestamp: Titled('Time', Time),
   merchantId: Nullable(MerchantId),

@@ -1,3 +1,4 @@
+import { none } from '../figure.ts';
 import Type, { type Static, type TObject } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
@@ -142,11 +143,11 @@ export const preview = reading({
   input: CHANGE,
   output: Type.Object({
     total: Count,
-    changes: Type.Integer({ description: 'How many vouchers will be changed.' }),
+    changes: { ...Count, description: 'How many vouchers will be changed.' },
     declined: Count,
     unknown: Count,
     merchants: Type.Array(Text, { description: 'Whose vouchers will be changed.' }),
-    worth: Type.Array(Type.Object({ currency: Text, amount: Money() }), {
+    worth: Type.Array(Type.Object({ currency: Text, amount: Money(none('The balances of the chosen vouchers.')) }), {
       description: 'What they hold, with the prices of those that are not active, by currency.',
     }),
     rows: Type.Array(

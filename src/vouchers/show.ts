@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { type AuditEntry, listAudit } from '../audit/entries.ts';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
+import { ENTRY, none, REQUESTED, when } from '../figure.ts';
 import { declined } from '../ledger/journal.ts';
 import { maskCode } from '../ledger/transactions.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
@@ -9,6 +10,7 @@ import { type Agreed, type Asked, type Caller, reading } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import {
   At,
+  Count,
   MerchantId,
   Money,
   Nullable,
@@ -36,6 +38,9 @@ export const VOUCHER_STATES = [
   'REPLACED',
 ] as const;
 
+const MOVED = when({ kind: ['decline'] }, REQUESTED, ENTRY);
+const VALUE = none('The value that its batch or its activation gave it.');
+
 const TimelineEntry = Type.Object({
   at: Titled('Time', Time),
   kind: Word(['money', 'change', 'decline'] as const, {
@@ -44,7 +49,7 @@ const TimelineEntry = Type.Object({
   what: Type.String({
     description: 'The kind of movement, the action of the operator, or the operation that was declined.',
   }),
-  amount: Nullable(Type.Unsafe<bigint | number>(Money()), {
+  amount: Nullable(Type.Unsafe<bigint | number>(Money(MOVED)), {
     description:
       'For a movement, the change of the balance: negative if money leaves the voucher; null for the price of a voucher that is not active.',
   }),
@@ -76,15 +81,15 @@ export const VoucherSchema = Type.Object({
   batchReference: Titled('Order', Text),
   product: Text,
   currency: Text,
-  balance: Money(),
-  value: Nullable(Money(), { description: 'The value at activation; null before it.' }),
-  reserved: Nullable(Money(), {
+  balance: Money(none('The movements of its history add up to it.')),
+  value: Nullable(Money(VALUE), { description: 'The value at activation; null before it.' }),
+  reserved: Nullable(Money(VALUE), {
     description: 'The value that it gets at its activation; null afterwards, and once it has expired.',
   }),
   activatedAt: NullableTime,
   expiresAt: Time,
   blockedAt: NullableTime,
-  wrongPins: Type.Integer({ description: 'Wrong PINs in a row.' }),
+  wrongPins: { ...Count, description: 'Wrong PINs in a row.' },
   pinLocked: Type.Boolean(),
   pinLockedUntil: Nullable(Time, {
     description: 'Null if there is no lock, or no time ends it.',

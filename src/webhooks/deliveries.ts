@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { REQUESTED } from '../figure.ts';
 import { idFloor, newId } from '../ledger/id.ts';
 import { listing } from '../listing.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
@@ -14,6 +15,7 @@ import {
   Nullable,
   NullableText,
   NullableTime,
+  Opening,
   Start,
   Text,
   Time,
@@ -44,14 +46,18 @@ const eventIdOf = (text: string) => text.replace(/^msg_(.{8})(.{4})(.{4})(.{4})(
 const STATES = ['PENDING', 'DELIVERED', 'FAILED', 'KEPT'] as const;
 
 const AttemptSchema = Type.Object({
-  number: Count,
+  number: Opening(REQUESTED, Count),
   at: Time,
-  durationMs: Count,
-  status: Nullable(Type.Integer()),
+  durationMs: Opening(REQUESTED, Count),
+  status: Nullable(Opening(REQUESTED, Type.Integer())),
   error: NullableText,
 });
 
-const LastAttempt = Type.Object({ at: Time, status: Nullable(Type.Integer()), error: NullableText });
+const LastAttempt = Type.Object({
+  at: Time,
+  status: Nullable(Opening(REQUESTED, Type.Integer())),
+  error: NullableText,
+});
 
 const DeliverySchema = Type.Object({
   eventId: Text,
@@ -213,8 +219,8 @@ const test = changing({
   input: { id: EndpointId },
   output: Type.Object({
     delivered: Type.Boolean(),
-    status: Nullable(Type.Integer()),
-    durationMs: Count,
+    status: Nullable(Opening(REQUESTED, Type.Integer())),
+    durationMs: Opening(REQUESTED, Count),
     error: NullableText,
   }),
   outcome: 'delivered',

@@ -4,9 +4,12 @@ import { type Figure, type Opened, openedBy } from '../../console/src/figures.ts
 import { batches } from '../../src/batches/batches.ts';
 import { entries } from '../../src/books/entries.ts';
 import { floats } from '../../src/books/floats.ts';
+import { redeemedDays } from '../../src/books/redeemed.ts';
 import { figuresOf, formatsOf } from '../../src/books/reports/report.ts';
 import { makeReport, REPORTS } from '../../src/books/reports/reports.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { limitedNetwork } from '../../src/settings/limited-network.ts';
 import { showSettlement } from '../../src/settlement/show.ts';
 import { playMonth } from '../support/books.history.ts';
 import { asOperator } from '../support/harness.ts';
@@ -66,9 +69,13 @@ async function prove(figure: Figure | undefined, field: string, row: Fields, ...
       `${says}: ${JSON.stringify(opened)}`,
     );
   }
-  const parts = opened.sumOf.map(
-    (part) => minor(row[part.replace('-', '')]) * (part.startsWith('-') ? -1 : 1),
-  );
+  const parts = opened.sumOf.map((part) => {
+    const [name = '', ofRows] = part.replace('-', '').split('.');
+    const sum = ofRows
+      ? (row[name] as Fields[]).reduce((total, each) => total + minor(each[ofRows]), 0)
+      : minor(row[name]);
+    return part.startsWith('-') ? -sum : sum;
+  });
   if (parts.length > 0)
     assert.equal(
       parts.reduce((sum, part) => sum + part),
@@ -115,7 +122,10 @@ test('the figures of a settlement are the sums of their entries', async () => {
   for (const id of played.settlements) {
     const settlement = (await showSettlement.run(caller, { id: String(id) })) as unknown as Fields;
     const around = { ...settlement, ...spanOf(settlement) };
-    for (const [list, fields] of Object.entries({ steps: ['amount'], lines: ['rows', 'amount'] })) {
+    for (const field of ['carried', 'closing', 'outstanding', 'payable'])
+      await prove(declared(showSettlement.output, field)?.['x-entries'], field, around);
+    const lists = { steps: ['amount'], lines: ['rows', 'amount'], earlier: ['outstanding'] };
+    for (const [list, fields] of Object.entries(lists)) {
       const { items } = declared(showSettlement.output, list) as { items?: object };
       for (const row of settlement[list] as Fields[])
         for (const field of fields) await prove(declared(items, field)?.['x-entries'], field, row, around);
@@ -148,6 +158,44 @@ test('the balance of a batch is the sum of the entries of its vouchers', async (
     const batch = await batches.show.run(caller, { transactionId });
     await prove(declared(batches.show.output, 'balance')?.['x-entries'], 'balance', batch);
   }
+});
+
+test('what a merchant redeemed on a day, and the payments of a network, are the sums of their entries', async () => {
+  const caller = asOperator(played.ledger.started.service);
+  const given = { merchantId: String(played.cafe) };
+  const { items } = await redeemedDays.run(caller, { ...given, days: 92 });
+  assert.ok(items.length > 0);
+  const { items: item } = declared(redeemedDays.output, 'items') as { items?: object };
+  for (const day of items) await prove(declared(item, 'redeemed')?.['x-entries'], 'redeemed', day, given);
+
+  await limitedNetwork.set.run(asOperator(played.ledger.started.service), { currency: 'USD', amount: 100 });
+  const { items: listed } = await limitedNetwork.list.run(caller, {});
+  assert.equal(listed.length, 1);
+  const { items: paid } = declared(limitedNetwork.list.output, 'items') as { items?: object };
+  for (const each of listed) {
+    const around = { ...each, since: (each.since as Date).toISOString() };
+    await prove(declared(paid, 'paid')?.['x-entries'], 'paid', around);
+  }
+});
+
+/** Numbers that count nothing, and are no money. */
+const NO_FIGURES = ['approvalVouchers', 'approvers', 'id', 'months', 'number', 'percent'];
+
+/** The numbers of an answer that declare nothing. */
+function undeclared(schema: object, name = ''): string[] {
+  const { type, properties = {}, items, ...about } = schema as Shaped & { type?: unknown; items?: object };
+  const isNumber = [type].flat().some((each) => each === 'number' || each === 'integer');
+  if (isNumber && !('x-entries' in about) && !('x-format' in about)) return [name];
+  return [
+    ...(items ? undeclared(items, name) : []),
+    ...Object.entries(properties).flatMap(([field, each]) => undeclared(each, field)),
+  ];
+}
+
+test('every number that a page reads is a figure: it opens, or says why it does not', () => {
+  const read = [...OPERATIONS, ...PORTAL_OPERATIONS].filter(({ effect }) => effect === 'read');
+  const found = new Set(read.flatMap(({ output }) => undeclared(output)));
+  assert.deepEqual([...found].sort(), NO_FIGURES);
 });
 
 test('every page of entries belongs to the sum of the first, and no entry is on two', async () => {

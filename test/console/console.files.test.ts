@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { test } from 'node:test';
+import { UNDECLARED } from '../../console/src/figures.ts';
 import { hints } from '../../console/src/i18n/de.actions.ts';
+import { unopened } from '../../console/src/i18n/de.figures.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
 import { en } from '../../console/src/i18n/en.ts';
+import { describeApi } from '../../src/http/operator/openapi.ts';
+import { OPERATOR_APIS } from '../../src/http/operator/routes.ts';
 import { buildServer } from '../../src/http/server.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
@@ -222,6 +226,20 @@ test('every English label has a German one', () => {
   const shown = new Set([...columns, ...items, ...plain].filter((name) => name !== 'nextCursor'));
   missing.push(...[...shown].filter((name) => !(name in de.fields)));
   assert.deepEqual(missing, []);
+});
+
+/** The reasons why figures have no entries, in what operations and reports declare. */
+function reasonsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const own = 'none' in value && typeof value.none === 'string' ? [value.none] : [];
+  return [...own, ...Object.values(value).flatMap(reasonsIn)];
+}
+
+test('every reason why a figure has no entries is told in German', () => {
+  const declared = OPERATOR_APIS.map((api) => describeApi(api));
+  const reasons = new Set(reasonsIn([...declared, UNDECLARED]));
+  assert.ok(reasons.size > 30);
+  assert.deepEqual(Object.keys(unopened).sort(), [...reasons].sort());
 });
 
 test('every code of a problem has a sentence in German, and every change of the audit a name', async () => {

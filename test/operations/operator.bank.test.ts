@@ -57,7 +57,7 @@ test('a bank statement is imported, matched and listed', async () => {
   assert.equal(items.length, 1);
   const all = (await api.get('/bank/entries')).body.items;
   const paid = { settlement: null, root: null };
-  const movement = { transactionId, kind: 'TOP_UP', reference: 'INV-2001', ...paid };
+  const movement = { transactionId, kind: 'TOP_UP', reference: 'INV-2001', amount: 12.5, ...paid };
   assert.deepEqual(all.at(-1).movements, [movement]);
   assert.equal(
     (await api.post('/bank/matches', { entries: [open.id], movements: [transactionId] })).body.code,

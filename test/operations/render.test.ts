@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import Type from 'typebox';
+import { ENTRY } from '../../src/figure.ts';
 import { rendered } from '../../src/operation.ts';
 import { Count, Money, Nullable, Numbered, Text } from '../../src/schema.ts';
 
-const Line = Type.Object({ amount: Money(), note: Text });
+const Line = Type.Object({ amount: Money(ENTRY), note: Text });
 const Account = Type.Object({
   currency: Text,
-  balance: Money(),
-  limit: Nullable(Money()),
+  balance: Money(ENTRY),
+  limit: Nullable(Money(ENTRY)),
   lines: Type.Array(Line),
 });
 

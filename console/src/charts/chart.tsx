@@ -29,7 +29,8 @@ function useLabels({ x, currency, unit = 'money' }: Pick<ChartProps, 'x' | 'curr
   const mark = (value: unknown) => (isDay(value) ? format.dayShort(value) : place(value));
   const { lasts } = useTexts().chart;
   const value = (amount: number) => {
-    if (unit === 'money' && currency) return format.money(amount, currency);
+    // The table below the chart opens them.
+    if (unit === 'money' && currency) return `${format.money(amount, currency)}`;
     if (unit === 'percent') return format.percent(String(amount));
     return unit === 'days' ? lasts(amount) : format.number(amount);
   };

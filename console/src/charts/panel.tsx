@@ -1,7 +1,9 @@
 import { ActionIcon, Group, SegmentedControl } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
@@ -32,6 +34,8 @@ export type ChartProps = {
 
 const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }));
 const HEIGHT = 256;
+/** What a point opens into its entries with: it is not shown. */
+const HIDDEN = ['startsAt', 'endsAt', 'merchantId'];
 
 type Declared = Pick<ChartProps, 'kind' | 'x' | 'unit'> & {
   /** The operation without which there is no chart. */
@@ -94,7 +98,7 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
   const currency = currencies.includes(chosen) ? chosen : longest;
   const points = byCurrency[currency] ?? [];
   const columns = [...new Set(points.flatMap((point) => Object.keys(point)))];
-  const drawn = series ?? columns.filter((column) => column !== chart.x);
+  const drawn = series ?? columns.filter((column) => column !== chart.x && !HIDDEN.includes(column));
   const aside = (
     <Group gap={8}>
       {currencies.length > 1 && (
@@ -124,7 +128,7 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
     if (isTable)
       return (
         <div style={{ maxHeight: 2 * HEIGHT, overflowY: 'auto' }}>
-          <Rows items={points} columns={columns} currency={currency || undefined} />
+          <Table {...{ name, points, columns, currency }} />
         </div>
       );
     return (
@@ -142,6 +146,40 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
         </p>
       )}
     </Panel>
+  );
+}
+
+type TableProps = {
+  readonly name: string;
+  readonly points: readonly Point[];
+  readonly columns: readonly string[];
+  readonly currency: string;
+};
+
+/** The figures of a chart's table, loaded with the table alone. */
+function Table({ name, points, columns, currency }: TableProps) {
+  const { operations } = useApp();
+  const { data: opened } = useQuery({
+    queryKey: ['opened', 'charts'],
+    queryFn: async () => await import('./opened.ts'),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const [of, list] = { floats: ['float.show', 'items'], declines: ['decline.count', 'items'] }[name] ?? [];
+  const figures =
+    of && list
+      ? figuresIn(operations?.get(of)?.figures, list)
+      : name === 'curve'
+        ? opened?.curved(columns)
+        : opened?.CHARTED[name];
+  const shown = columns.filter((column) => !HIDDEN.includes(column));
+  return (
+    <Rows
+      items={points}
+      columns={shown}
+      currency={currency || undefined}
+      figures={figures}
+      around={currency ? { currency } : {}}
+    />
   );
 }
 

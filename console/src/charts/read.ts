@@ -65,7 +65,10 @@ export async function readMonths(): Promise<Points> {
   const found: Record<string, Point[]> = {};
   for (const { month, from, to } of months)
     for (const [currency, sums] of Object.entries(await readMovements(from, to)))
-      found[currency] = [...(found[currency] ?? []), { month, ...sums }];
+      found[currency] = [
+        ...(found[currency] ?? []),
+        { month, ...sums, startsAt: from, endsAt: dayAfter(to, -1) },
+      ];
   return found;
 }
 
@@ -131,8 +134,8 @@ export async function readFloats(): Promise<readonly Point[]> {
     if (found.length >= FLOATS_MAX) break;
   }
   return found
-    .flatMap(({ merchant, currency, balance, daysLeft }) =>
-      daysLeft === null ? [] : [{ merchant, currency, balance, daysLeft }],
+    .flatMap(({ merchantId, merchant, currency, balance, daysLeft }) =>
+      daysLeft === null ? [] : [{ merchantId, merchant, currency, balance, daysLeft }],
     )
     .sort((one, other) => one.daysLeft - other.daysLeft);
 }

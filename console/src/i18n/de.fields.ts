@@ -350,6 +350,7 @@ export const fields: Catalogue['fields'] = {
   entryReference: 'Spalte der Bankreferenz',
   texts: 'Spalten mit Referenzen',
   movements: 'Bewegungen',
+  earlier: 'Frühere Abrechnungen',
   head: 'Kopf zum Vergleich',
   declines: 'Abgelehnt',
   earlierReversals: 'Stornos früherer Tage',

@@ -303,6 +303,7 @@ export const de: Catalogue = {
     declinesNote: 'Der letzten 30 Tage.',
     lasts: (days: number) => (days === 0 ? 'weniger als ein Tag' : `${days} ${days === 1 ? 'Tag' : 'Tage'}`),
   },
+  at: { label: 'Stand vom', show: 'Anzeigen', now: 'Jetzt' },
   voucher: {
     timeline: 'Verlauf',
     of: (value: string) => `von ${value}`,
@@ -318,7 +319,7 @@ export const de: Catalogue = {
   batch: {
     exports: 'Exporte',
     running: 'Erzeugte Gutscheine',
-    ordered: 'Bestellt',
+    quantity: 'Bestellt',
     open: 'Gültig',
     activated: 'Aktiviert',
     left: (percent: string) => `${percent} % des Aktivierten`,
@@ -388,6 +389,7 @@ export const de: Catalogue = {
     rates: 'Provision nach Satz',
     lines: 'Wie es zustande kommt',
     payouts: 'Auszahlungen',
+    earlier: 'Frühere Abrechnungen, die noch zu bezahlen sind',
     files: 'Zahlungsdateien',
     disputes: 'Beanstandungen',
     document: { pdf: 'PDF herunterladen', csv: 'CSV herunterladen' },

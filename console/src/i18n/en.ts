@@ -288,6 +288,7 @@ export const en = {
     declinesNote: 'Of the last 30 days.',
     lasts: (days: number) => (days === 0 ? 'less than a day' : `${days} ${days === 1 ? 'day' : 'days'}`),
   },
+  at: { label: 'As it was at', show: 'Show', now: 'Now' },
   voucher: {
     timeline: 'Timeline',
     of: (value: string) => `of ${value}`,
@@ -303,7 +304,7 @@ export const en = {
   batch: {
     exports: 'Exports',
     running: 'Vouchers produced',
-    ordered: 'Ordered',
+    quantity: 'Ordered',
     open: 'Valid',
     activated: 'Activated',
     left: (percent: string) => `${percent} % of what was activated`,
@@ -371,6 +372,7 @@ export const en = {
     rates: 'Commission by rate',
     lines: 'Breakdown',
     payouts: 'Payouts',
+    earlier: 'Earlier settlements to be paid',
     files: 'Payout files',
     disputes: 'Disputes',
     document: { pdf: 'Download PDF', csv: 'Download CSV' },

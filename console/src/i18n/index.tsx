@@ -12,6 +12,8 @@ type Loaded = {
   readonly agreements: Readonly<Record<string, string>>;
   /** What belongs into a field. The schemas describe it in English. */
   readonly hints?: Readonly<Record<string, string>>;
+  /** Why figures have no entries. The service says it in English. */
+  readonly unopened?: Readonly<Record<string, string>>;
 };
 
 /** A page loads only the texts of its language. */
@@ -21,13 +23,14 @@ const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
     return { texts, problems: {}, faults, agreements: {} };
   },
   de: async () => {
-    const [{ de: texts }, { problems, faults }, { agreements }, { hints }] = await Promise.all([
+    const [{ de: texts }, { problems, faults }, { agreements }, { hints }, { unopened }] = await Promise.all([
       import('./de.ts'),
       import('./de.problems.ts'),
       import('./de.agreements.ts'),
       import('./de.actions.ts'),
+      import('./de.figures.ts'),
     ]);
-    return { texts, problems, faults, agreements, hints };
+    return { texts, problems, faults, agreements, hints, unopened };
   },
 };
 export type Language = 'en' | 'de';

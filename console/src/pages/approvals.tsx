@@ -58,7 +58,9 @@ function Approvals({ tab }: { tab: Tab }) {
           <>
             <span className="quiet">{title(String(item['operation']))}</span>
             <br />
-            {sentence(String(item['operation']), item['statement'] as Statement)}
+            <span data-recorded="">
+              {sentence(String(item['operation']), item['statement'] as Statement)}
+            </span>
           </>
         ) : name === 'maker' || name === 'checker' ? (
           <Value name={name} value={nameOf(item[name])} />

@@ -3,12 +3,14 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import type { Answer, Listed } from '../answers.ts';
 import { type Fault, send, toBase64 } from '../api.ts';
+import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions, type Input as Given } from '../ui/actions.tsx';
 import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { isWorkbook } from '../ui/csv-table.ts';
 import { Dialog } from '../ui/dialog.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { AGAIN_MS, useItems } from '../ui/items.ts';
@@ -16,12 +18,13 @@ import { type Item, List, type ListProps, Rows } from '../ui/list.tsx';
 import { PageHead, PageTabs, useTab } from '../ui/page.tsx';
 import { Empty, FaultText, Panel, Problem, Stat, submits } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
+import { Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 import { guessColumns } from './bank-columns.ts';
 
 type Match = Answer<'bank.match'>;
 
-type Tab = Pick<ListProps, 'of' | 'columns' | 'narrow'> & {
+type Tab = Pick<ListProps, 'of' | 'columns' | 'narrow' | 'cell'> & {
   readonly key: 'entries' | 'movements' | 'statements' | 'accounts';
   readonly empty: 'noEntries' | 'noMovements' | 'noAccounts';
 };
@@ -30,8 +33,9 @@ const TABS: readonly Tab[] = [
   {
     key: 'entries',
     of: 'bank.entries',
-    columns: ['bookedOn', 'account', 'description', 'reference', 'matched', 'amount'],
+    columns: ['bookedOn', 'account', 'description', 'reference', 'movements', 'matched', 'amount'],
     narrow: ['bookedOn', 'description', 'amount'],
+    cell: movementsCell,
     empty: 'noEntries',
   },
   {
@@ -64,6 +68,7 @@ export function Screen() {
   const tab = useTab(TABS.map(({ key }) => key));
   const [isImporting, setImporting] = useState(false);
   const [found, setFound] = useState<Match>();
+  const { operations } = useApp();
   const tabs = TABS.map(({ key, empty, ...list }) => ({
     key,
     label: texts[key],
@@ -96,6 +101,7 @@ export function Screen() {
               items={found.payouts}
               columns={['bookedOn', 'merchant', 'number', 'bankReference', 'amount']}
               narrow={['merchant', 'number', 'amount']}
+              figures={figuresIn(operations?.get('bank.match')?.figures, 'payouts')}
               actions={pay}
             />
           </Panel>
@@ -111,6 +117,7 @@ export function Screen() {
 function Open() {
   const { bank: texts } = useTexts();
   const format = useFormat();
+  const figures = useApp().operations?.get('bank.open')?.figures;
   const accounts = useItems<Item>('/bank/accounts');
   const items = useItems<Listed<'bank.open'>>('/bank/open', { refetchMs: AGAIN_MS });
   if (!items || !accounts || accounts.length === 0) return null;
@@ -124,11 +131,39 @@ function Open() {
           to="/bank?open=true"
           note={texts.openEntries(entries)}
         >
-          {format.moved(openAmount, currency)}
+          <Figure of={figures?.['items.openAmount']} value={openAmount} around={[{ account }]}>
+            {format.moved(openAmount, currency)}
+          </Figure>
         </Stat>
       ))}
     </div>
   );
+}
+
+/** The movements that an entry is matched with: together they are what is matched of it. */
+function movementsCell(name: string, { movements, currency }: Item) {
+  if (name !== 'movements') return undefined;
+  return <Movements of={movements as Listed<'bank.entries'>['movements']} currency={String(currency)} />;
+}
+
+type MovementsProps = { of: Listed<'bank.entries'>['movements']; currency: string };
+
+function Movements({ of, currency }: MovementsProps) {
+  const { kind } = useWords();
+  const figures = useApp().operations?.get('bank.entries')?.figures;
+  if (of.length === 0) return <span className="quiet">–</span>;
+  return of.map((each) => (
+    <div key={each.transactionId}>
+      {kind(each.kind)}{' '}
+      <Value
+        name="amount"
+        value={each.amount}
+        currency={currency}
+        figure={figures?.['items.movements.amount']}
+        around={[each]}
+      />
+    </div>
+  ));
 }
 
 /** Books a payout that the bank made. */
@@ -278,6 +313,7 @@ function Form({ close }: { close(): void }) {
 /** What the file contains: its errors, or what to look at and its entries. */
 function Preview({ of: { ok, currency, entries, errors, notes } }: { of: Imported }) {
   const texts = useTexts();
+  const figures = useApp().operations?.get('bank.import')?.figures;
   return (
     <>
       <Alert color={ok ? 'teal' : 'red'} variant="light">
@@ -299,6 +335,7 @@ function Preview({ of: { ok, currency, entries, errors, notes } }: { of: Importe
           columns={['day', 'description', 'reference', 'amount']}
           narrow={['day', 'description', 'amount']}
           currency={currency}
+          figures={figuresIn(figures, 'entries')}
         />
       )}
       {ok && entries.length > SHOWN_MAX && (

@@ -65,7 +65,7 @@ export function Thing() {
   if (!thing) return instead;
   const given = { transactionId };
   const { status, quantity, produced, currency } = thing;
-  const effect = texts.batch.effect(format.number(quantity), format.money(thing.balance, currency));
+  const effect = texts.batch.effect(format.number(quantity), `${format.money(thing.balance, currency)}`);
   const isRunning = status === 'PROCESSING';
   return (
     <>
@@ -115,7 +115,7 @@ export function Thing() {
           <Vouchers {...given} isOffered={offers('voucher.list')} isRunning={isRunning} />
           <Stack>
             <Panel title={texts.details} padded>
-              <Fields of={thing} without={IN_HEAD} />
+              <Fields of={thing} answer="batch.show" without={IN_HEAD} />
             </Panel>
             {offers('sheets.order') && status === 'COMPLETED' && (
               <Sheets
@@ -167,21 +167,25 @@ function Vouchers({ transactionId, isOffered, isRunning }: VouchersProps) {
 }
 
 function Numbers({ of }: { of: Batch }) {
-  const { quantity, open, activated, value, balance, currency } = of;
-  const { operations } = useApp();
+  const { activated, value, balance, currency } = of;
+  const figures = useApp().operations?.get('batch.show')?.figures;
   const texts = useTexts().batch;
   const format = useFormat();
   const carried = value === null ? 0 : value * activated;
   return (
     <div className="stats">
-      <Stat label={texts.ordered}>{format.number(quantity)}</Stat>
-      <Stat label={texts.open}>{format.number(open)}</Stat>
-      <Stat label={texts.activated}>{format.number(activated)}</Stat>
+      {(['quantity', 'open', 'activated'] as const).map((name) => (
+        <Stat key={name} label={texts[name]}>
+          <Figure of={figures?.[name]} value={of[name]} around={[of]}>
+            {format.number(of[name])}
+          </Figure>
+        </Stat>
+      ))}
       <Stat
         label={texts.balance}
         note={carried > 0 && texts.left(format.number(Math.round((100 * balance) / carried)))}
       >
-        <Figure of={operations?.get('batch.show')?.figures['balance']} value={balance} around={[of]}>
+        <Figure of={figures?.['balance']} value={balance} around={[of]}>
           {format.money(balance, currency)}
         </Figure>
       </Stat>

@@ -5,6 +5,7 @@ import { lazy, useState } from 'react';
 import { reports } from '../../generated/reports.ts';
 import type { Answer } from '../answers.ts';
 import { get } from '../api.ts';
+import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Day, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
@@ -138,6 +139,7 @@ const weekdayOf = (day: string) => (new Date(`${day}T00:00:00Z`).getUTCDay() + 6
 /** The days of the books, month by month, as a calendar with its table. */
 function Month({ days }: { days: readonly Day[] }) {
   const texts = useTexts().books;
+  const { operations } = useApp();
   const { word } = useWords();
   const format = useFormat();
   const months = [...new Set(days.map(({ day }) => day.slice(0, 7)))];
@@ -195,6 +197,7 @@ function Month({ days }: { days: readonly Day[] }) {
           <Rows
             items={[...own].reverse() as unknown as Item[]}
             columns={['day', 'state', 'rows', 'hash']}
+            figures={figuresIn(operations?.get('books.days')?.figures, 'items')}
             cell={(name, item) =>
               name === 'hash' && item['hash'] ? (
                 <span className="mono" title={String(item['hash'])}>

@@ -1,6 +1,7 @@
 import { Anchor, Progress, Stack, Text } from '@mantine/core';
 import { labelOf } from '../../../src/label.ts';
 import type { Answer } from '../answers.ts';
+import { UNDECLARED } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useParam } from '../ui/address.ts';
 import { Difference } from '../ui/changes.tsx';
@@ -70,7 +71,12 @@ export function Thing() {
         )}
         {checks.length > 0 && (
           <Panel>
-            <Rows items={checks} columns={['name', 'state', 'checked', 'differing']} cell={checkCell} />
+            <Rows
+              items={checks}
+              columns={['name', 'state', 'checked', 'differing']}
+              cell={checkCell}
+              figures={{ checked: UNDECLARED.count, differing: UNDECLARED.count }}
+            />
           </Panel>
         )}
         {thing.operation.startsWith('voucher.bulk') && (

@@ -3,8 +3,9 @@ import { Link } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions, type Input } from '../ui/actions.tsx';
-import { useParam } from '../ui/address.ts';
+import { useFilters, useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { AtField } from '../ui/at.tsx';
 import { Floats as FloatStats } from '../ui/floats.tsx';
 import { useFormat } from '../ui/format.ts';
 import { List, type ListProps } from '../ui/list.tsx';
@@ -38,6 +39,7 @@ export function Thing() {
   const format = useFormat();
   const id = useParam('id');
   const [given, ofMerchant] = [{ id }, { merchantId: id }];
+  const { at } = useFilters();
   const path = `/merchants/${id}`;
   const { thing, instead } = useThing(path);
   const { thing: floats } = useThing<Floats>('/floats', {
@@ -86,17 +88,19 @@ export function Thing() {
             : { name: 'merchant.suspend', given, effect: name, isDanger: true },
         ]}
         of="merchant.show"
-        given={given}
-      />
+        given={{ ...given, at }}
+      >
+        <AtField />
+      </PageHead>
       <Stack gap="lg">
         <div className="two even">
           {offers('float.show') && (
             <div className="stats">
-              <FloatStats merchantId={id} />
+              <FloatStats merchantId={id} at={at} />
             </div>
           )}
           <Panel title={texts.details} padded>
-            <Fields of={thing} without={['id', 'name']} />
+            <Fields of={thing} answer="merchant.show" without={['id', 'name']} />
           </Panel>
         </div>
         <PageTabs tabs={tabs} />
@@ -122,7 +126,7 @@ function useMerchantTabs(merchantId: string, floats: Floats | undefined) {
   const fixed = { merchantId };
   // The limit applies in every currency.
   const inEach = (amount: number) =>
-    floats?.items.map(({ currency }) => format.money(amount, currency)).join(', ');
+    floats?.items.map(({ currency }) => `${format.money(amount, currency)}`).join(', ');
   const tabs: readonly Tab[] = [
     {
       key: 'transactions',

@@ -86,7 +86,7 @@ export function Thing() {
         given={given}
       />
       <Panel padded>
-        <Fields of={thing} without={['code', 'name', 'onSale']} />
+        <Fields of={thing} answer="product.show" without={['code', 'name', 'onSale']} />
       </Panel>
     </>
   );

@@ -16,6 +16,7 @@ import {
   type Table,
 } from '../reports.ts';
 import { type Filters, useChangeFilters, useFilters, useParam } from '../ui/address.ts';
+import { AtField } from '../ui/at.tsx';
 import { saveCsv } from '../ui/csv.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { useMerchants } from '../ui/names.ts';
@@ -39,6 +40,7 @@ export function Thing() {
     ...chosen,
     merchantId: isOfMerchant ? chosen.merchantId : undefined,
     breakdown: chosen.breakdown === breakdown ? breakdown : undefined,
+    at: about?.endsAnytime ? chosen.at : undefined,
   };
   const needsMerchant = isOfMerchant && !query.merchantId;
   const { data, error, isFetching } = useQuery({
@@ -56,6 +58,7 @@ export function Thing() {
         title={title}
         note={about && texts.reports[about.name].use}
       >
+        {about?.endsAnytime && <AtField />}
         {data && <Csv of={data} />}
         <Same name="books.report" given={{ report, ...query }} />
       </Head>
@@ -75,7 +78,13 @@ export function Thing() {
   );
 }
 
-type Chosen = { from: string; to: string; merchantId: string | undefined; breakdown: string | undefined };
+type Chosen = {
+  from: string;
+  to: string;
+  merchantId: string | undefined;
+  breakdown: string | undefined;
+  at: string | undefined;
+};
 type IntervalProps = {
   days: readonly Day[];
   query: Chosen;
@@ -91,6 +100,7 @@ function chosenOf(search: Filters, days: readonly Day[]): Chosen {
     to: search['to'] ?? month?.to ?? '',
     merchantId: search['merchantId'],
     breakdown: search['breakdown'],
+    at: search['at'],
   };
 }
 

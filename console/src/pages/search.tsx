@@ -2,9 +2,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactNode, useEffect } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
+import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Guess, guess, searched } from '../search.ts';
 import { useFilters } from '../ui/address.ts';
+import { useApp } from '../ui/app.tsx';
 import { type Item, Rows } from '../ui/list.tsx';
 import { shownAs } from '../ui/lists.tsx';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
@@ -48,6 +50,7 @@ type FoundProps = { wanted: Guess; turn: string | undefined };
 /** @param turn differs from search to search, also if both are for codes */
 function Found({ wanted, turn }: FoundProps) {
   const texts = useTexts();
+  const { operations } = useApp();
   const navigate = useNavigate();
   const { data, error, isFetching } = useQuery({
     // A code is never cached.
@@ -75,10 +78,23 @@ function Found({ wanted, turn }: FoundProps) {
     .filter(([, items]) => items.length > 0)
     .map(([noun, items]) => (
       <Panel key={noun} title={noun === 'named' ? texts.search.kinds.reference : texts.nav[noun]}>
-        <Rows items={items} {...SHOWN[noun]} />
+        <Rows
+          items={items}
+          figures={figuresIn(operations?.get(LISTS[noun])?.figures, 'items')}
+          {...SHOWN[noun]}
+        />
       </Panel>
     ));
 }
+
+/** The list that declares the figures of what was found. */
+const LISTS: Readonly<Record<Noun, string>> = {
+  vouchers: 'voucher.list',
+  transactions: 'transaction.list',
+  batches: 'batch.list',
+  settlements: 'settlement.list',
+  named: '',
+};
 
 const addressed = (list: 'voucher.list' | 'transaction.list' | 'batch.list' | 'settlement.list') => ({
   ...shownAs(list),

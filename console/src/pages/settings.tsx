@@ -3,6 +3,7 @@ import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { List } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
@@ -15,7 +16,8 @@ type Settings = Answer<'settings.show'>;
 /** The operations that need an approval, and the end of a day. */
 export function Screen() {
   const texts = useTexts();
-  const { offers } = useApp();
+  const { operations, offers } = useApp();
+  const figures = operations?.get('settings.show')?.figures;
   const format = useFormat();
   const { thing, instead } = useThing<Settings>('/settings');
   const { thing: books } = useThing('/books', { enabled: offers('books.show') });
@@ -40,7 +42,9 @@ export function Screen() {
               <div key={currency} style={{ display: 'contents' }}>
                 <dt>{currency}</dt>
                 <dd>
-                  {format.money(amount, currency)}{' '}
+                  <Figure of={figures?.['limits.amount']} value={amount} around={[]}>
+                    {format.money(amount, currency)}
+                  </Figure>{' '}
                   {isDefault && <span className="quiet">{texts.settings.unset}</span>}{' '}
                   <Actions
                     shown={1}

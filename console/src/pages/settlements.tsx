@@ -111,7 +111,7 @@ const answerCell = (name: string, { id, state }: Item) =>
   ) : undefined;
 
 /** The parts of a statement, each of which is a table. */
-function listsOf({ steps, rates, lines, payouts, disputes }: Settlement) {
+function listsOf({ steps, rates, lines, payouts, earlier, disputes }: Settlement) {
   return [
     {
       key: 'steps',
@@ -130,6 +130,12 @@ function listsOf({ steps, rates, lines, payouts, disputes }: Settlement) {
       items: payouts,
       columns: ['kind', 'valueDate', 'bankReference', 'amount'],
       narrow: ['kind', 'valueDate', 'amount'],
+    },
+    {
+      key: 'earlier',
+      items: earlier,
+      columns: ['number', 'payable', 'paid', 'outstanding'],
+      narrow: ['number', 'payable', 'outstanding'],
     },
     {
       key: 'disputes',
@@ -199,9 +205,17 @@ export function Thing() {
             </Stat>
           ))}
           {thing.outstanding !== 0 && (
-            <Stat label={texts.settlement.outstanding}>{money(-thing.outstanding)}</Stat>
+            <Stat label={texts.settlement.outstanding}>
+              <Figure of={figures?.['outstanding']} value={-thing.outstanding} around={[thing]}>
+                {money(-thing.outstanding)}
+              </Figure>
+            </Stat>
           )}
-          <Stat label={texts.settlement.payable}>{money(thing.payable)}</Stat>
+          <Stat label={texts.settlement.payable}>
+            <Figure of={figures?.['payable']} value={thing.payable} around={[thing]}>
+              {money(thing.payable)}
+            </Figure>
+          </Stat>
         </div>
         <div className="two">
           <Stack>

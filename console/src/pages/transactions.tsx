@@ -4,6 +4,7 @@ import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Filters, useFilters, useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { type Item, List } from '../ui/list.tsx';
@@ -88,7 +89,7 @@ type Transaction = Answer<'transaction.show'>;
 export function Thing() {
   const texts = useTexts();
   const { kind } = useWords();
-  const { door } = useApp();
+  const { door, operations } = useApp();
   const format = useFormat();
   const navigate = useNavigate();
   const transactionId = useParam('id');
@@ -96,7 +97,8 @@ export function Thing() {
   const { thing, instead } = useThing<Transaction>(`/transactions/${transactionId}`);
   if (!thing) return instead;
   const isCorrectable = thing.kind === 'REDEMPTION' && thing.refundStatus === null;
-  const amount = format.money(thing.amount, thing.currency);
+  const amount = `${format.money(thing.amount, thing.currency)}`;
+  const figures = operations?.get('transaction.show')?.figures;
   const { serialNumber: serial, originalTransactionId: original } = thing;
   return (
     <>
@@ -105,7 +107,12 @@ export function Thing() {
         title={kind(thing.kind)}
         shown={
           <>
-            {kind(thing.kind)} <span className="number">{amount}</span>
+            {kind(thing.kind)}{' '}
+            <span className="number">
+              <Figure of={figures?.['amount']} value={thing.amount} around={[thing]}>
+                {amount}
+              </Figure>
+            </span>
           </>
         }
         state={thing.refundStatus}
@@ -127,7 +134,11 @@ export function Thing() {
         given={given}
       />
       <Panel padded>
-        <Fields of={thing} without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId']} />
+        <Fields
+          of={thing}
+          answer="transaction.show"
+          without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId']}
+        />
         <Group className="links">
           {serial !== null && door === 'operator' && (
             <Anchor component={Link} to={`/vouchers/${serial}`} size="sm">

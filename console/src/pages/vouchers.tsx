@@ -3,8 +3,10 @@ import { Link } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Acts } from '../ui/actions.tsx';
-import { useParam } from '../ui/address.ts';
+import { useFilters, useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { AtField } from '../ui/at.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/list.tsx';
 import { ListPage, PageHead } from '../ui/page.tsx';
@@ -53,11 +55,14 @@ type Voucher = Answer<'voucher.show'>;
 export function Thing() {
   const texts = useTexts();
   const format = useFormat();
-  const { offers } = useApp();
+  const { operations, offers } = useApp();
   const serialNumber = useParam('serialNumber');
-  const { thing, instead } = useThing<Voucher>(`/vouchers/${serialNumber}`);
+  const { at } = useFilters();
+  const { thing, instead } = useThing<Voucher>(`/vouchers/${serialNumber}`, { query: { at } });
   if (!thing) return instead;
   const { currency, balance, value, reserved, replacedBy } = thing;
+  const carried = value ?? reserved;
+  const figures = operations?.get('voucher.show')?.figures;
   // A search changes nothing: it is in the audit.
   const timeline = thing.timeline.filter(({ what }) => what !== 'voucher.find');
   return (
@@ -68,10 +73,13 @@ export function Thing() {
         shown={<span className="mono">{thing.voucherCode}</span>}
         state={thing.state}
         note={<Copyable text={serialNumber} />}
-        acts={actsOn(thing, format.money(balance, currency))}
+        // What a voucher was then cannot be changed.
+        acts={at ? [] : actsOn(thing, `${format.money(balance, currency)}`)}
         of="voucher.show"
-        given={{ serialNumber }}
-      />
+        given={{ serialNumber, at }}
+      >
+        <AtField />
+      </PageHead>
       <div className="two">
         <Panel title={texts.voucher.timeline} padded>
           {timeline.length === 0 ? (
@@ -93,17 +101,26 @@ export function Thing() {
           <Panel padded>
             <Stack gap="md">
               <div>
-                <div className="stat">{format.money(balance, currency)}</div>
+                <div className="stat">
+                  <Figure of={figures?.['balance']} value={balance} around={[thing]}>
+                    {format.money(balance, currency)}
+                  </Figure>
+                </div>
                 <Text className="quiet" size="sm">
-                  {value !== null
-                    ? texts.voucher.of(format.money(value, currency))
-                    : reserved !== null
-                      ? texts.voucher.reserved(format.money(reserved, currency))
-                      : texts.voucher.noValue}
+                  {carried === null ? (
+                    texts.voucher.noValue
+                  ) : (
+                    <Figure of={figures?.['value']} value={carried} around={[thing]}>
+                      {value === null
+                        ? texts.voucher.reserved(`${format.money(carried, currency)}`)
+                        : texts.voucher.of(`${format.money(carried, currency)}`)}
+                    </Figure>
+                  )}
                 </Text>
               </div>
               <Fields
                 of={thing}
+                answer="voucher.show"
                 links={{
                   batchReference: offers('batch.show') ? `/batches/${thing.batch}` : undefined,
                   product: offers('product.show')
@@ -160,6 +177,7 @@ function Title({ entry, currency }: { entry: Entry; currency: string }) {
   const { kind } = useWords();
   const { declined, codes } = useTexts();
   const format = useFormat();
+  const figures = useApp().operations?.get('voucher.show')?.figures;
   return (
     <Group gap="xs" justify="space-between" wrap="nowrap">
       <span className={entry.kind === 'decline' ? 'bad' : undefined}>
@@ -174,9 +192,11 @@ function Title({ entry, currency }: { entry: Entry; currency: string }) {
       </span>
       {entry.amount !== null && (
         <span className={`number ${entry.kind === 'decline' ? 'quiet' : ''}`}>
-          {entry.kind === 'money'
-            ? format.moved(entry.amount, currency)
-            : format.money(entry.amount, currency)}
+          <Figure of={figures?.['timeline.amount']} value={entry.amount} around={[entry]}>
+            {entry.kind === 'money'
+              ? format.moved(entry.amount, currency)
+              : format.money(entry.amount, currency)}
+          </Figure>
         </span>
       )}
     </Group>

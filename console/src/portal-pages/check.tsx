@@ -5,6 +5,8 @@ import { useTexts } from '../i18n/index.tsx';
 import { CardForm } from '../till/card-form.tsx';
 import { Refused, useCheck } from '../till/sale-form.tsx';
 import { useTillTexts } from '../till/texts.ts';
+import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { Head, Panel } from '../ui/parts.tsx';
 import { Fields } from '../ui/value.tsx';
@@ -18,6 +20,7 @@ export function Screen() {
   const texts = useTillTexts();
   const format = useFormat();
   const check = useCheck();
+  const figures = useApp().operations?.get('voucher.check')?.figures;
   const [answer, setAnswer] = useState<PortalAnswer<'voucher.check'>>();
   return (
     <>
@@ -42,9 +45,13 @@ export function Screen() {
                 <Text size="sm" className="quiet">
                   {texts.usable}
                 </Text>
-                <div className="stat">{format.money(answer.usableAmount, answer.currency)}</div>
+                <div className="stat">
+                  <Figure of={figures?.['usableAmount']} value={answer.usableAmount} around={[answer]}>
+                    {format.money(answer.usableAmount, answer.currency)}
+                  </Figure>
+                </div>
               </div>
-              <Fields of={answer} without={['currency', 'usableAmount']} />
+              <Fields of={answer} answer="voucher.check" without={['currency', 'usableAmount']} />
             </Stack>
           </Panel>
         )}

@@ -1,10 +1,13 @@
 import { Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { reports } from '../../generated/reports.ts';
 import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readReport } from '../reports.ts';
+import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { AtField } from '../ui/at.tsx';
 import { Floats } from '../ui/floats.tsx';
 import { todayIn, useFormat } from '../ui/format.ts';
 import { useItems } from '../ui/items.ts';
@@ -19,12 +22,15 @@ import { useWords } from '../ui/words.ts';
 export function Screen() {
   const texts = useTexts();
   const { session, offers } = useApp();
+  const { at } = useFilters();
   return (
     <>
-      <PageHead title={texts.nav.floats} of="float.show" />
+      <PageHead title={texts.nav.floats} of="float.show" given={{ at }}>
+        <AtField />
+      </PageHead>
       <Stack gap="lg">
         <div className="stats">
-          <Floats to="/float" />
+          <Floats to="/float" at={at} />
         </div>
         <PayIn reference={texts.float.reference(session?.user.merchantId ?? '')} />
         {offers('books.report') && <Statement />}
@@ -66,6 +72,7 @@ function PayIn({ reference }: { reference: string }) {
 const inFours = (iban: string) => iban.replace(/.{4}(?=.)/g, '$&\u00a0');
 
 const MONTHS = 3;
+const STATEMENT = reports.find(({ name }) => name === 'float-statement')?.figures[''];
 
 /** R6: every movement of the float in a month. */
 function Statement() {
@@ -126,6 +133,8 @@ function Statement() {
               items={table.rows}
               columns={['time', 'kind', 'reference', 'amount', 'balance']}
               narrow={['time', 'kind', 'amount', 'balance']}
+              figures={STATEMENT}
+              around={{ ...data, currency: table.currency }}
             />
           </div>
         ))

@@ -3,6 +3,7 @@ import { Navigate } from '@tanstack/react-router';
 import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { Floats } from '../ui/floats.tsx';
 import { useFormat } from '../ui/format.ts';
 import { List } from '../ui/list.tsx';
@@ -47,11 +48,19 @@ function ToBeSettled() {
   const texts = useTexts();
   const format = useFormat();
   const { thing } = useThing<PortalAnswer<'settlement.list'>>('/settlements');
+  const figures = useApp().operations?.get('settlement.list')?.figures;
   const newest = new Map<string, PortalAnswer<'settlement.list'>['items'][number]>();
   for (const each of thing?.items ?? []) if (!newest.has(each.currency)) newest.set(each.currency, each);
-  return [...newest.values()].map(({ id, currency, payable, state }) => (
-    <Stat key={id} label={texts.overview.settlement} to={`/settlements/${id}`} note={<State name={state} />}>
-      {format.money(payable, currency)}
+  return [...newest.values()].map((each) => (
+    <Stat
+      key={each.id}
+      label={texts.overview.settlement}
+      to={`/settlements/${each.id}`}
+      note={<State name={each.state} />}
+    >
+      <Figure of={figures?.['items.payable']} value={each.payable} around={[each]}>
+        {format.money(each.payable, each.currency)}
+      </Figure>
     </Stat>
   ));
 }

@@ -3,7 +3,9 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Listed } from '../answers.ts';
 import { readPages } from '../api.ts';
+import { UNDECLARED } from '../figures.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
+import { useApp } from '../ui/app.tsx';
 import { saveCsv } from '../ui/csv.ts';
 import { AMOUNTS, columnLike, decode, readAmounts, readCsv } from '../ui/csv-table.ts';
 import { useFormat } from '../ui/format.ts';
@@ -137,17 +139,19 @@ export function Screen() {
 function Differences({ of: { agreeing, missingHere, missingThere, differing, currency } }: { of: Result }) {
   const texts = useReconcileTexts();
   const { exportCsv } = useTexts().list;
+  const { inFile } = UNDECLARED;
+  const booked = useApp().operations?.get('transaction.list')?.figures['items.amount'] ?? [];
   const lists = [
-    { title: texts.missingHere, rows: missingHere, columns: ['reference', 'amount'] },
-    { title: texts.missingThere, rows: missingThere, columns: ['reference', 'amount'] },
-    { title: texts.differs, rows: differing, columns: ['reference', 'amount', 'inScrip'] },
+    { title: texts.missingHere, rows: missingHere, columns: ['reference', 'amount'], amount: inFile },
+    { title: texts.missingThere, rows: missingThere, columns: ['reference', 'amount'], amount: booked },
+    { title: texts.differs, rows: differing, columns: ['reference', 'amount', 'inScrip'], amount: inFile },
   ].filter(({ rows }) => rows.length > 0);
   return (
     <>
       <Alert color={lists.length === 0 ? 'teal' : 'orange'} variant="light">
         {lists.length === 0 ? texts.agree : texts.agreeing(agreeing)}
       </Alert>
-      {lists.map(({ title, rows, columns }) => (
+      {lists.map(({ title, rows, columns, amount }) => (
         <Panel
           key={title}
           title={`${title} (${rows.length})`}
@@ -157,7 +161,7 @@ function Differences({ of: { agreeing, missingHere, missingThere, differing, cur
             </Button>
           }
         >
-          <Rows items={rows} columns={columns} currency={currency} />
+          <Rows items={rows} columns={columns} currency={currency} figures={{ amount, inScrip: booked }} />
         </Panel>
       ))}
     </>

@@ -1,8 +1,10 @@
 import { lazy, Suspense } from 'react';
 import type { PortalAnswer } from '../answers.ts';
+import type { Figure as Declared } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { todayIn, useFormat } from '../ui/format.ts';
 import { useItems } from '../ui/items.ts';
 import { Busy, Panel, Stat } from '../ui/parts.tsx';
@@ -25,11 +27,16 @@ function useRedeemed(): { readonly items: readonly Redeemed[] | undefined; reado
 const currenciesOf = (items: readonly Redeemed[]) =>
   [...new Set(items.map(({ currency }) => currency))].sort();
 
+/** The figure of a day, from an earlier day on. */
+const since = (from: string, figure: Declared = []): Declared =>
+  figure.map((each) => ({ ...each, ...(each.given && { given: { ...each.given, from } }) }));
+
 /** What was redeemed today, in 7 and in 30 days. Each tile leads to its transactions. */
 export function Sales() {
   const texts = useTexts().sales;
   const format = useFormat();
   const { items, today } = useRedeemed();
+  const figures = useApp().operations?.get('books.redeemed')?.figures;
   return (Object.keys(PERIODS) as (keyof typeof PERIODS)[]).map((name) => {
     const first = dayAfter(today, 1 - PERIODS[name]);
     const within = items?.filter(({ day }) => day >= first);
@@ -49,7 +56,17 @@ export function Sales() {
           currenciesOf(within).map((currency) => {
             const own = within.filter((each) => each.currency === currency);
             const sum = own.reduce((total, { redeemed }) => total + redeemed, 0);
-            return <div key={currency}>{format.money(sum, currency)}</div>;
+            return (
+              <div key={currency}>
+                <Figure
+                  of={since(first, figures?.['items.redeemed'])}
+                  value={sum}
+                  around={[{ currency, day: today }]}
+                >
+                  {format.money(sum, currency)}
+                </Figure>
+              </div>
+            );
           })
         )}
       </Stat>

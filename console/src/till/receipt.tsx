@@ -1,3 +1,4 @@
+import { Figure } from '../ui/figure.tsx';
 import './till.css';
 import { Button, Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
@@ -27,6 +28,7 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
   const { kind, word } = useWords();
   const [paper, setPaper] = useState(() => localStorage.getItem(PAPER) ?? 'roll');
   const { transaction, currency, balance, replayed } = of;
+  const figures = useApp().operations?.get('till.redeem')?.figures;
   const money = (amount: number) => format.money(Math.abs(amount), currency);
   const onDone = (answer: object) => onChanged(answer as Receipt);
   const given = { reference: transaction.reference ?? transaction.transactionId };
@@ -48,9 +50,15 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
     <Panel title={texts.receipt} padded aside={<Actions acts={acts} />}>
       <Stack gap="md">
         <div aria-live="polite">
-          <div className="stat">{`${kind(transaction.kind, 'kind')} ${money(transaction.amount)}`}</div>
+          <div className="stat">
+            <Figure of={figures?.['transaction.amount']} value={transaction.amount} around={[transaction]}>
+              {`${kind(transaction.kind, 'kind')} ${money(transaction.amount)}`}
+            </Figure>
+          </div>
           <Text size="sm" className="quiet">
-            {`${texts.remaining}: ${money(balance)}`}
+            <Figure of={figures?.['balance']} value={balance} around={[of]}>
+              {`${texts.remaining}: ${money(balance)}`}
+            </Figure>
           </Text>
           {refundStatus && <Text size="sm">{word(refundStatus, 'refundStatus')}</Text>}
           {replayed && <Text size="sm">{texts.replayed}</Text>}
@@ -91,8 +99,8 @@ function Paper({ of, paper }: { of: Receipt; paper: string }) {
   const { session } = useApp();
   const { transaction, voucherCode, serialNumber, currency, balance } = of;
   const lines = [
-    [kind(transaction.kind, 'kind'), format.money(transaction.amount, currency)],
-    [texts.remaining, format.money(balance, currency)],
+    [kind(transaction.kind, 'kind'), `${format.money(transaction.amount, currency)}`],
+    [texts.remaining, `${format.money(balance, currency)}`],
     [texts.card, voucherCode],
     [texts.serialNumber, serialNumber],
     [texts.reference, transaction.reference],
@@ -100,7 +108,7 @@ function Paper({ of, paper }: { of: Receipt; paper: string }) {
     [texts.transaction, transaction.transactionId],
   ];
   return (
-    <article className="receipt" data-paper={paper}>
+    <article className="receipt" data-paper={paper} data-recorded="">
       <h3>
         <bdi>{session?.user.merchantName}</bdi>
       </h3>

@@ -6,6 +6,7 @@ import { ApiProblem, send } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { readNumber } from '../ui/number.ts';
 import { Problem, submits } from '../ui/parts.tsx';
@@ -45,7 +46,7 @@ function Amount({ given, card: { usableAmount, currency }, sending, onBack }: Am
   const texts = useTillTexts();
   const format = useFormat();
   const { language } = useLanguage();
-  const { offers } = useApp();
+  const { operations, offers } = useApp();
   const [typed, setTyped] = useState('');
   const [isPayingOut, setPayingOut] = useState(false);
   const amount = readNumber(typed, language);
@@ -59,7 +60,15 @@ function Amount({ given, card: { usableAmount, currency }, sending, onBack }: Am
         <Text size="sm" className="quiet">
           {texts.usable}
         </Text>
-        <div className="stat">{format.money(usableAmount, currency)}</div>
+        <div className="stat">
+          <Figure
+            of={operations?.get('voucher.check')?.figures['usableAmount']}
+            value={usableAmount}
+            around={[]}
+          >
+            {format.money(usableAmount, currency)}
+          </Figure>
+        </div>
       </div>
       {usableAmount === 0 ? (
         <Text size="sm">{texts.nothingLeft}</Text>
@@ -77,7 +86,7 @@ function Amount({ given, card: { usableAmount, currency }, sending, onBack }: Am
               autoFocus
               inputMode="decimal"
               autoComplete="off"
-              placeholder={format.amount(0, currency)}
+              placeholder={`${format.amount(0, currency)}`}
               w={150}
               error={isWrong && texts.notAmount}
               value={typed}
@@ -90,7 +99,7 @@ function Amount({ given, card: { usableAmount, currency }, sending, onBack }: Am
               variant="default"
               size="sm"
               disabled={sending.isPending}
-              onClick={() => setTyped(format.amount(usableAmount, currency))}
+              onClick={() => setTyped(`${format.amount(usableAmount, currency)}`)}
             >
               {texts.all}
             </Button>
@@ -108,7 +117,7 @@ function Amount({ given, card: { usableAmount, currency }, sending, onBack }: Am
         </form>
       )}
       <PayOut
-        question={isPayingOut ? texts.cashOutAsk(format.money(usableAmount, currency)) : undefined}
+        question={isPayingOut ? texts.cashOutAsk(`${format.money(usableAmount, currency)}`) : undefined}
         onYes={() => start('cash-out', usableAmount)}
         onClose={() => setPayingOut(false)}
       />

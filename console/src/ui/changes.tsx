@@ -95,7 +95,7 @@ export function useShown() {
     const { isMoney, isKnown, format: what, words: list } = shapeOf(name);
     if (isMoney && !Number.isNaN(Number(value)))
       return typeof currency === 'string'
-        ? format.money(Number(value), currency)
+        ? `${format.money(Number(value), currency)}`
         : format.exactly(String(value));
     if (what === 'merchant') return nameOf(String(value)) ?? String(value);
     if (isTime(value)) return format.time(value);
@@ -103,7 +103,7 @@ export function useShown() {
     if (typeof value === 'boolean') return value ? yes : no;
     if (typeof value === 'number') return format.number(value);
     const [, code, amount] = MONEY_TEXT.exec(String(value)) ?? [];
-    if (code && amount) return format.money(Number(amount), code);
+    if (code && amount) return `${format.money(Number(amount), code)}`;
     if (Array.isArray(value)) return value.map((each) => shown(name, each, currency)).join(', ') || '–';
     if (typeof value === 'object')
       return Object.entries(value)
@@ -139,7 +139,7 @@ type DifferenceProps = { before: unknown; after: unknown; currency?: unknown };
 /** @param currency of amounts, if neither side names it */
 export function Difference({ before, after, currency }: DifferenceProps) {
   return (
-    <dl className="change">
+    <dl className="change" data-recorded="">
       {useDifference(currency)(before, after).map(({ name, label, old, now }) => (
         <div key={name} style={{ display: 'contents' }}>
           <dt>{label}</dt>
@@ -163,7 +163,7 @@ export function ShortDifference({ before, after }: { before: unknown; after: unk
     .map(({ label, old, now }) => `${label}: ${old === undefined ? now : `${old} → ${now}`}`)
     .join(' · ');
   return (
-    <span className="long quiet anywhere" title={text}>
+    <span className="long quiet anywhere" title={text} data-recorded="">
       {text || '–'}
     </span>
   );

@@ -1,37 +1,43 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { type Figure as Declared, type Opened, openedBy } from '../figures.ts';
+import { useLanguage } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
-import { addressOf } from './places.ts';
+import type { Written } from './format.ts';
+import { addressOf, listAt } from './places.ts';
 import { useWords } from './words.ts';
 
 type Props = {
-  /** The declaration of the figure; without it, the value is none. */
+  /** The declaration of the figure. Tests find a figure that is shown without one. */
   readonly of: Declared | undefined;
   readonly value: unknown;
   /** The fields of its row, and of what is around the row. */
   readonly around: readonly Readonly<Record<string, unknown>>[];
-  readonly children: ReactNode;
+  readonly children: ReactNode | Written;
 };
 
-/** The address of the page that shows what an operation answers. */
-function pageFor({ of = '', given }: Opened): string | undefined {
-  if (of === 'books.entries') return '/books/entries';
+/** The page that shows what an operation answers, and its parameters. */
+function pageFor({ of = '', given }: Opened) {
+  const list = listAt(of);
+  if (list) return { to: list.path, search: { ...list.search, ...given } };
   const [noun = ''] = of.split('.');
   const [id] = Object.values(given);
-  return id && addressOf(`${noun} ${id}`);
+  const to = id && addressOf(`${noun} ${id}`);
+  return to ? { to, search: {} } : undefined;
 }
 
-/** A figure: a link to what adds up to it. */
-export function Figure({ of, value, around, children }: Props) {
+/** Returns what a figure opens into, for the person who sees it, and what is said of it. */
+function useOpened({ of, around }: Pick<Props, 'of' | 'around'>) {
   const { operations } = useApp();
+  const { unopened = {} } = useLanguage();
   const { label } = useWords();
   const opened = of && openedBy(of, ...around);
-  const text = textOf(value);
-  if (!opened || text === undefined) return children;
-  const parts = opened.sumOf.map((part) =>
-    part.startsWith('-') ? `− ${label(part.slice(1))}` : label(part),
-  );
+  if (!opened) return undefined;
+  const parts = opened.sumOf.map((part) => {
+    const name = label(part.replace(/^-/, '').replace(/\..*$/, ''));
+    return part.startsWith('-') ? `− ${name}` : name;
+  });
+  const says = parts.length > 0 ? `= ${parts.join(' + ')}`.replaceAll('+ −', '−') : opened.none;
   const operation = operations?.get(opened.of ?? '');
   // In the portal, everything belongs to one merchant, whose own accounts alone are open.
   const fieldOf = (name: string) => operation?.fields.find((field) => field.name === name);
@@ -40,23 +46,28 @@ export function Figure({ of, value, around, children }: Props) {
     const { options = [] } = fieldOf(name) ?? {};
     return options.length === 0 || options.includes(word);
   });
-  const to = operation && isOffered ? pageFor({ ...opened, given: known }) : undefined;
-  if (to === undefined)
+  return {
+    says: says && (unopened[says] ?? says),
+    isSum: opened.none === undefined,
+    page: operation && isOffered ? pageFor({ ...opened, given: known }) : undefined,
+  };
+}
+
+/** A figure: a link to what adds up to it. Without rows, it says why. */
+export function Figure({ of, value, around, children: shown }: Props) {
+  const opened = useOpened({ of, around });
+  const text = textOf(value);
+  const children = shown as ReactNode;
+  if (!opened || text === undefined) return children;
+  const { says, isSum, page } = opened;
+  if (!page)
     return (
-      <span
-        data-figure={text}
-        title={parts.length > 0 ? `= ${parts.join(' + ')}`.replaceAll('+ −', '−') : undefined}
-      >
+      <span data-figure={text} data-none={isSum ? undefined : ''} title={says}>
         {children}
       </span>
     );
   return (
-    <Link
-      to={to}
-      search={(opened.of === 'books.entries' ? known : {}) as never}
-      className="quiet-link"
-      data-figure={text}
-    >
+    <Link to={page.to} search={page.search as never} className="quiet-link" data-figure={text}>
       {children}
     </Link>
   );

@@ -10,14 +10,16 @@ type Props = {
   /** Of another one than the merchant of the portal. */
   readonly merchantId?: string;
   readonly to?: string;
+  /** As they were at this time; left out: now. */
+  readonly at?: string | undefined;
 };
 
 /** The floats of a merchant, and how long they last. */
-export function Floats({ merchantId, to }: Props) {
+export function Floats({ merchantId, to, at }: Props) {
   const texts = useTexts();
   const format = useFormat();
   const { operations } = useApp();
-  const { thing } = useThing<Answer<'float.show'>>('/floats', { query: { merchantId } });
+  const { thing } = useThing<Answer<'float.show'>>('/floats', { query: { merchantId, at } });
   if (!thing || thing.items.length === 0)
     return (
       <Stat label={texts.nav.floats} to={to} note={thing ? texts.float.none : '…'}>
@@ -29,7 +31,7 @@ export function Floats({ merchantId, to }: Props) {
       <Figure
         of={operations?.get('float.show')?.figures['items.balance']}
         value={balance}
-        around={[{ ...float, currency }]}
+        around={[{ ...float, currency, at }]}
       >
         {format.money(balance, currency)}
       </Figure>

@@ -1,6 +1,16 @@
 import { useLanguage } from '../i18n/index.tsx';
 import { writeNumber } from './number.ts';
 
+declare const WRITTEN: unique symbol;
+
+/**
+ * Money as text. React does not take it: a `Figure` shows it, and says what it opens into. `${}` writes it in
+ * a sentence.
+ */
+export type Written = { readonly [WRITTEN]: true; toString(): string };
+
+const written = (text: string) => text as unknown as Written;
+
 /** Numbers, money and times in the language of the page. */
 export function useFormat() {
   const { language } = useLanguage();
@@ -8,9 +18,9 @@ export function useFormat() {
   const write = (value: number, options?: Intl.NumberFormatOptions) => writeNumber(value, locale, options);
   const money = (amount: number, currency: string, signDisplay: 'auto' | 'exceptZero' = 'auto') => {
     try {
-      return write(amount, { style: 'currency', currency, currencyDisplay: 'code', signDisplay });
+      return written(write(amount, { style: 'currency', currency, currencyDisplay: 'code', signDisplay }));
     } catch {
-      return `${currency} ${amount}`;
+      return written(`${currency} ${amount}`);
     }
   };
   /** An amount without its currency. */
@@ -19,7 +29,7 @@ export function useFormat() {
       style: 'currency',
       currency,
     }).resolvedOptions();
-    return write(value, { minimumFractionDigits, maximumFractionDigits });
+    return written(write(value, { minimumFractionDigits, maximumFractionDigits }));
   };
   /** An amount with its sign, also a plus sign. */
   const moved = (amount: number, currency: string) => money(amount, currency, 'exceptZero');

@@ -207,7 +207,7 @@ function Sum({ of: { rows, amount, currency } }: { of: Total }) {
   const format = useFormat();
   return (
     <b className="number" data-sum={amount}>
-      {entries(format.number(rows), rows)} · {format.money(amount, currency)}
+      {`${entries(format.number(rows), rows)} · ${format.money(amount, currency)}`}
     </b>
   );
 }
@@ -320,15 +320,12 @@ export function Rows(props: RowsProps) {
                     {target && name === kept[0] && (
                       <Link to={target} className="row-link" aria-labelledby={label} />
                     )}
-                    <Figure of={figures?.[name]} value={item[name]} around={[item, around ?? {}]}>
-                      {(name === '' ? actions?.(item) : cell?.(name, item)) ?? (
-                        <Value
-                          name={name}
-                          value={item[name]}
-                          currency={(item['currency'] as string | undefined) ?? currency}
-                        />
-                      )}
-                    </Figure>
+                    <Cell
+                      {...{ name, item, currency }}
+                      own={name === '' ? actions?.(item) : cell?.(name, item)}
+                      figure={figures?.[name]}
+                      around={[item, around ?? {}]}
+                    />
                   </td>
                 ))}
               </tr>
@@ -337,6 +334,32 @@ export function Rows(props: RowsProps) {
         </tbody>
       </table>
     </div>
+  );
+}
+
+type CellProps = {
+  readonly name: string;
+  readonly item: Item;
+  readonly currency: string | undefined;
+  /** What the page shows instead of the value. */
+  readonly own: ReactNode | undefined;
+  readonly figure: Declared | undefined;
+  readonly around: readonly Item[];
+};
+
+function Cell({ name, item, currency, own, figure, around }: CellProps) {
+  const value = item[name];
+  if (own === undefined || own === null)
+    return (
+      <Value
+        {...{ name, value, figure, around }}
+        currency={(item['currency'] as string | undefined) ?? currency}
+      />
+    );
+  return (
+    <Figure of={figure} value={value} around={around}>
+      {own}
+    </Figure>
   );
 }
 

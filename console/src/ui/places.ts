@@ -20,6 +20,16 @@ export function addressOf(subject: string): string | undefined {
   return path && `${path}/${encodeURIComponent(id)}`;
 }
 
+/** The lists that figures open into: the pages that show them, and the tab there. */
+const LISTS: Readonly<Record<string, { readonly path: string; readonly search?: { readonly tab: string } }>> =
+  {
+    'bank.entries': { path: '/bank' },
+    'books.entries': { path: '/books/entries' },
+    'decline.list': { path: '/transactions', search: { tab: 'declined' } },
+  };
+
+export const listAt = (list: string) => LISTS[list];
+
 /** The lists whose items are things of another name. */
 const NOUNS: Readonly<Record<string, string>> = { 'books.entries': 'transaction' };
 

@@ -24,7 +24,9 @@ export function Stated({ operation, of }: { operation: string; of: Statement }) 
   const [path = '/', query = ''] = of.link.split('?');
   return (
     <>
-      <Text fw={500}>{sentence(operation, of)}</Text>
+      <Text fw={500} data-recorded="">
+        {sentence(operation, of)}
+      </Text>
       <Text size="sm">
         <Link to={path} search={Object.fromEntries(new URLSearchParams(query)) as never}>
           {texts.concerned}

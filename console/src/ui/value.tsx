@@ -1,8 +1,10 @@
 import { CopyButton, UnstyledButton } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Figure as Declared } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
+import { Figure } from './figure.tsx';
 import { endedDay, isDay, isMonth, isTime, useFormat } from './format.ts';
 import { useMerchants } from './names.ts';
 import { useWords } from './words.ts';
@@ -107,10 +109,20 @@ function Address({ of }: { of: string }) {
 
 const isAmount = (value: object): value is { amount: string } => 'amount' in value;
 
-type ValueProps = { name: string; value: unknown; currency?: string | undefined };
+type Thing = Readonly<Record<string, unknown>>;
+
+type ValueProps = {
+  name: string;
+  value: unknown;
+  currency?: string | undefined;
+  /** What a number opens into, and the fields of its row and of what is around the row. */
+  figure?: Declared | undefined;
+  around?: readonly Thing[];
+};
 
 /** A value of the API, as its schema describes it. */
-export function Value({ name, value, currency }: ValueProps): ReactNode {
+export function Value(props: ValueProps): ReactNode {
+  const { name, value, currency, figure, around = [] } = props;
   const format = useFormat();
   const { kind } = useWords();
   const { shapeOf } = useApp();
@@ -124,17 +136,18 @@ export function Value({ name, value, currency }: ValueProps): ReactNode {
   if (Array.isArray(value))
     return value.map((each) => (isWord(String(each)) ? kind(String(each), name) : String(each))).join(', ');
   if (typeof value === 'boolean') return value ? yes : <span className="quiet">{no}</span>;
-  if (typeof value === 'number') {
-    if (shape.format === 'percent') return format.percent(String(value));
-    return currency && shape.isMoney ? format.money(value, currency) : format.number(value);
-  }
+  if (typeof value === 'number' && shape.format === 'percent') return format.percent(String(value));
+  if (typeof value === 'number')
+    return (
+      <Figure of={figure} value={value} around={around}>
+        {currency && shape.isMoney ? format.money(value, currency) : format.number(value)}
+      </Figure>
+    );
   if (typeof value === 'object')
     return isAmount(value) ? (
-      currency ? (
-        format.money(Number(value.amount), currency)
-      ) : (
-        format.exactly(value.amount)
-      )
+      <Figure of={figure} value={value} around={around}>
+        {currency ? format.money(Number(value.amount), currency) : format.exactly(value.amount)}
+      </Figure>
     ) : (
       <Copyable text={JSON.stringify(value)} />
     );
@@ -164,8 +177,6 @@ export const isTight = (values: readonly unknown[]) =>
   values.every((value) => typeof value !== 'object' || value === null) &&
   !values.some((value) => typeof value === 'string' && / /.test(value));
 
-type Thing = Readonly<Record<string, unknown>>;
-
 const isEmpty = (value: unknown) => value === null || value === undefined || value === '' || value === false;
 
 const isTexts = (value: unknown) =>
@@ -174,16 +185,20 @@ const isTexts = (value: unknown) =>
 /** The fields of one thing in the order of its schema, without those that are empty, lists or objects. */
 export function Fields({
   of,
+  answer = '',
   without = [],
   links = {},
 }: {
   of: Thing;
+  /** The operation that answers it, and declares its figures. */
+  answer?: string;
   without?: readonly string[];
   /** The addresses of the things that fields name. */
   links?: Readonly<Record<string, string | undefined>>;
 }) {
   const { label } = useWords();
-  const { door, shapeOf } = useApp();
+  const { door, shapeOf, operations } = useApp();
+  const figures = operations?.get(answer)?.figures;
   const currency = typeof of['currency'] === 'string' ? of['currency'] : undefined;
   const isShown = ([name, value]: [string, unknown]) =>
     (!isEmpty(value) || (value === null && shapeOf(name).isList)) &&
@@ -203,7 +218,7 @@ export function Fields({
                   <Value name={name} value={value} currency={currency} />
                 </Link>
               ) : (
-                <Value name={name} value={value} currency={currency} />
+                <Value name={name} value={value} currency={currency} figure={figures?.[name]} around={[of]} />
               )}
             </dd>
           </div>

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import type { Queries } from '../../db/pool.ts';
 import { named, type Sql, sql } from '../../db/sql.ts';
-import type { Figure } from '../../figure.ts';
+import { type Figure, none } from '../../figure.ts';
 import { labelOf } from '../../label.ts';
 import { textIn } from '../../money.ts';
 import { Refusal } from '../../refusal.ts';
@@ -153,19 +153,22 @@ export const id = column('id', sql`::text`);
 export const money = figures('money');
 export const count = figures('count');
 export const time = column('time', sql`::timestamptz`);
-export const number = column('number', sql`::float8`);
+export const NUMBER = none('A number, not a figure.');
+export const number = (of: Sql): Column => ({ ...column('number', sql`::float8`)(of), figure: NUMBER });
 export const merchant = column('merchant', sql`::integer`);
 export const product = column('product', sql`::integer`);
 /** The scope of a product. */
 export const scope = column('scope', sql`::integer`);
 
 /** A share of a whole in percent with two decimals, rounded half up. It is for display only. */
-export const share = (part: Sql, whole: Sql) =>
-  column(
+export const share = (part: Sql, whole: Sql): Column => ({
+  ...column(
     'percent',
     sql`::text`,
   )(sql`case when (${whole}) = 0 then 0.00
-    else round(div((${part}) * 20000.0 + (${whole}), 2.0 * (${whole})) / 100, 2) end`);
+    else round(div((${part}) * 20000.0 + (${whole}), 2.0 * (${whole})) / 100, 2) end`),
+  figure: none('A share, and not a sum.'),
+});
 
 /** The titles of columns. That of any other follows from its name. */
 const TITLES: Readonly<Record<string, string>> = {

@@ -193,12 +193,14 @@ function figuresBySection(definitions: readonly Definition[]) {
 }
 
 /** What pages need to know about the reports: titles, formats of columns, and the entries of figures. */
-const described = REPORTS.map(({ report, name, title, use, ofMerchant = null, tables, breakdowns = {} }) => ({
-  ...{ number: report, name, title, use, ofMerchant },
-  breakdowns: Object.keys(breakdowns),
-  columns: Object.assign({}, ...[...tables, ...Object.values(breakdowns).flat()].map(formatsOf)),
-  figures: figuresBySection([...tables, ...Object.values(breakdowns).flat()]),
-}));
+const described = REPORTS.map(
+  ({ report, name, title, use, ofMerchant = null, endsAnytime = false, tables, breakdowns = {} }) => ({
+    ...{ number: report, name, title, use, ofMerchant, endsAnytime },
+    breakdowns: Object.keys(breakdowns),
+    columns: Object.assign({}, ...[...tables, ...Object.values(breakdowns).flat()].map(formatsOf)),
+    figures: figuresBySection([...tables, ...Object.values(breakdowns).flat()]),
+  }),
+);
 const columnNames = described.flatMap(({ columns }) =>
   Object.keys(columns).filter((name) => columns[name] !== 'id'),
 );

@@ -2,7 +2,7 @@ import { sql } from '../../db/sql.ts';
 import { fieldOf, none, sumOf } from '../../figure.ts';
 import { listOf, withReversals } from '../../ledger/kinds.ts';
 import { listUnclaimed } from '../escheat.ts';
-import { type Declaration, type Definition, money, number, text, word } from './report.ts';
+import { type Declaration, type Definition, money, NUMBER, number, text, word } from './report.ts';
 
 const OF_VOUCHER = fieldOf('voucher.show', 'serialNumber');
 
@@ -70,7 +70,7 @@ order by d.currency, d.rule, d.serial_number limit ${DORMANT_MAX + 1}`,
 const unclaimed: Definition = {
   section: 'unclaimed',
   columns: {
-    serialNumber: { format: 'count', figure: none('A number, not a figure.') },
+    serialNumber: { format: 'count', figure: NUMBER },
     ...{ product: 'text', issuedOn: 'text', lastUsedOn: 'text', expiredOn: 'text' },
     amount: { format: 'money', figure: OF_VOUCHER },
   },
