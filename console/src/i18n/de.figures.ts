@@ -54,6 +54,7 @@ export const unopened: Readonly<Record<string, string>> = {
     'Der Tagesabschluss ordnet die Gutscheine nach Alter; die Buchungen zu ihrem Geld stehen in R2.',
   'The difference of two balances that the bank states.':
     'Der Unterschied zweier Salden, die die Bank angibt.',
+  'The difference of the two figures beside it.': 'Der Unterschied der beiden Beträge daneben.',
   'The disputes are on the page of the settlement.':
     'Die Beanstandungen stehen auf der Seite der Abrechnung.',
   'The movements of its history add up to it.': 'Die Bewegungen im Verlauf ergeben zusammen diesen Betrag.',

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { reports } from '../../generated/reports.ts';
 import type { Listed } from '../answers.ts';
+import { UNDECLARED } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { type Day, monthsOf, numberOf, type Report, type Row, readDays, readReport } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
@@ -192,7 +193,13 @@ function Compared({ month, before }: { month: Month; before: Month | undefined }
                       <Sum of={now} rows={rows} name={name} currency={currency} />
                     </td>
                     <td className="number to-edge">
-                      {value === old ? <span className="quiet">–</span> : format.moved(value - old, currency)}
+                      {value === old ? (
+                        <span className="quiet">–</span>
+                      ) : (
+                        <Figure of={UNDECLARED.difference} value={value - old} around={[]}>
+                          {format.moved(value - old, currency)}
+                        </Figure>
+                      )}
                     </td>
                   </tr>
                 );

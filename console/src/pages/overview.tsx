@@ -168,7 +168,18 @@ function Today() {
           <Stat
             key={name}
             label={texts.overview[name]}
-            note={before && last !== undefined && texts.overview.dayBefore(format.money(last, shown))}
+            note={
+              before &&
+              last !== undefined && (
+                <Figure
+                  of={opened?.[name]}
+                  value={last}
+                  around={[{ currency: shown, day: before, startsAt: before, endsAt: before }]}
+                >
+                  {texts.overview.dayBefore(`${format.money(last, shown)}`)}
+                </Figure>
+              )
+            }
           >
             {now === undefined ? (
               <span className="quiet">{data === undefined ? '…' : '–'}</span>
@@ -224,6 +235,7 @@ const REASONS = 2;
 /** How many requests were declined today, and mostly why. The count has days of UTC. */
 function DeclinedToday() {
   const { overview: texts, codes } = useTexts();
+  const figures = useApp().operations?.get('decline.count')?.figures;
   const format = useFormat();
   const day = new Date().toISOString().slice(0, 10);
   const found = useItems<Listed<'decline.count'>>('/declines/count', {
@@ -234,7 +246,13 @@ function DeclinedToday() {
   const reasons = found?.slice(0, REASONS).map(({ code, declines }) => `${codes[code] ?? code}: ${declines}`);
   return (
     <Stat label={texts.declined} to="/transactions?tab=declined" note={reasons?.join(', ')}>
-      {total === undefined ? <span className="quiet">…</span> : format.number(total)}
+      {total === undefined ? (
+        <span className="quiet">…</span>
+      ) : (
+        <Figure of={figures?.['items.declines']} value={total} around={[]}>
+          {format.number(total)}
+        </Figure>
+      )}
     </Stat>
   );
 }
@@ -283,7 +301,11 @@ function Line({ to, label, count, isAlert = false, note }: LineProps) {
         <Link to={to} className="quiet-link">
           {label}
         </Link>
-        {note && <small className="quiet">{note}</small>}
+        {note && (
+          <small className="quiet" data-recorded="">
+            {note}
+          </small>
+        )}
       </span>
       <b className={isAlert ? 'warn' : undefined}>{count}</b>
     </li>

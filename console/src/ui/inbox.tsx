@@ -30,8 +30,8 @@ export function useAbout() {
     const texts = about.map(({ name, daysLeft, paid, amount, percent, currency }) => {
       if (paid !== null && amount !== null && currency !== null)
         return overview.networkPaid(
-          format.money(paid, currency),
-          format.money(amount, currency),
+          `${format.money(paid, currency)}`,
+          `${format.money(amount, currency)}`,
           percent ?? 0,
         );
       return daysLeft === null ? name : `${name}: ${chart.lasts(daysLeft)}`;
