@@ -7,7 +7,19 @@ import { listing } from '../listing.ts';
 import { reading } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
-import { Count, Day, Id, Money, Nullable, NullableText, Opening, Text, Titled, TransactionId, toId } from '../schema.ts';
+import {
+  Count,
+  Day,
+  Id,
+  Money,
+  Nullable,
+  NullableText,
+  Opening,
+  Text,
+  Titled,
+  TransactionId,
+  toId,
+} from '../schema.ts';
 import { BankName } from './accounts.ts';
 import { BANK_ENTRY } from './statement.ts';
 

@@ -1,10 +1,10 @@
-import { none } from '../figure.ts';
 import Type, { type Static, type TObject } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Moved, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
+import { none } from '../figure.ts';
 import { createJob, type JobRuns, JobSchema } from '../jobs/jobs.ts';
 import { toSum } from '../money.ts';
 import {
@@ -147,9 +147,12 @@ export const preview = reading({
     declined: Count,
     unknown: Count,
     merchants: Type.Array(Text, { description: 'Whose vouchers will be changed.' }),
-    worth: Type.Array(Type.Object({ currency: Text, amount: Money(none('The balances of the chosen vouchers.')) }), {
-      description: 'What they hold, with the prices of those that are not active, by currency.',
-    }),
+    worth: Type.Array(
+      Type.Object({ currency: Text, amount: Money(none('The balances of the chosen vouchers.')) }),
+      {
+        description: 'What they hold, with the prices of those that are not active, by currency.',
+      },
+    ),
     rows: Type.Array(
       Type.Object({ serialNumber: SerialNumber, state: NullableText, declined: NullableText }),
       { description: `Those that will be declined, with the status code; at most ${SHOWN_MAX}.` },

@@ -113,7 +113,8 @@ class Walk {
       sums = [total.amount, total.rows];
     } else if (place.endsWith('/bank')) {
       const { items } = await read<Items>(this.#page, `${api}/bank/entries?${query}&limit=200`);
-      sums = [items.length];
+      const open = items.map(({ amount, matched }) => Math.round(100 * (Number(amount) - Number(matched))));
+      sums = [items.length, open.reduce((sum, each) => sum + each, 0) / 100];
     }
     if (sums) this.#sums.set(href, sums);
     return sums;
