@@ -95,9 +95,9 @@ export function correctTopUp(
 }
 
 /** One large order of a new merchant says nothing about its use. */
-const FORECAST_AFTER_DAYS = 7;
+export const FORECAST_AFTER_DAYS = 7;
 
-const FORECAST = none('An estimate from the use of the last 28 days.');
+export const FORECAST = none('An estimate from the use of the last 28 days.');
 
 const FloatSchema = Type.Object({
   merchantId: MerchantId,

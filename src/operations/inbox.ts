@@ -1,8 +1,19 @@
 import Type, { type Static } from 'typebox';
+import { FORECAST } from '../books/floats.ts';
 import { type AnyOperation, type Caller, type Fields, NO_COMMAND, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { PORTAL_ROLES, ROLES } from '../principal.ts';
-import { Count, Major, Nullable, NullableText, NullableTime, Text, Titled, Word } from '../schema.ts';
+import {
+  Count,
+  Major,
+  Nullable,
+  NullableText,
+  NullableTime,
+  Opening,
+  Text,
+  Titled,
+  Word,
+} from '../schema.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 
 /**
@@ -12,7 +23,7 @@ import { DAY_MS, isoDay } from '../time.ts';
 
 const About = Type.Object({
   name: Text,
-  daysLeft: Nullable(Type.Integer(), { description: 'How long a float lasts.' }),
+  daysLeft: Nullable(Opening(FORECAST, Type.Integer()), { description: 'How long a float lasts.' }),
   paid: Nullable(Major(), { description: 'What was paid within a limited network.' }),
   amount: Nullable(Major(), { description: 'The amount at which it must be notified.' }),
   percent: Nullable(Type.Integer()),
