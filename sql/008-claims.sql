@@ -165,7 +165,8 @@ grant execute on function find_vouchers, claim, void_transaction, reassign_claim
 -- requests of a call share it, and one HOLD row for each float.
 -- In: parallel arrays: merchant, currency, amount, the voucher's bucket and serial number, the id of the
 -- activation, the ids of a new `float.low` event and of a new HOLD row. Out: for each request `ok`, `short`
--- (the float does not cover it) or `account` (there is no float yet).
+-- (the float does not cover it), `wait` (nor does it now, but holds have not ended, and would return enough)
+-- or `account` (there is no float yet).
 create function hold_floats(
   p_merchants integer[], p_currencies text[], p_amounts bigint[], p_buckets integer[], p_serials bigint[],
   p_ids uuid[], p_low_ids uuid[], p_entry_ids uuid[], p_now timestamptz
@@ -209,8 +210,12 @@ begin
     outcomes[at] := case
       when p_ids[at] = any (known) then 'ok'
       when place is null or credits[at] is null then 'account'
-      when left_minor[place] < p_amounts[at] then 'short'
-      else 'ok'
+      when left_minor[place] >= p_amounts[at] then 'ok'
+      when left_minor[place] + spent_minor[place] + (
+        select coalesce(sum(h.amount_minor), 0) from float_holds h
+        where h.account_id = debits[at] and h.ended_at is null
+      ) >= p_amounts[at] then 'wait'
+      else 'short'
     end;
     continue when outcomes[at] <> 'ok' or p_ids[at] = any (known);
     left_minor[place] := left_minor[place] - p_amounts[at];

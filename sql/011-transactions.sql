@@ -53,9 +53,6 @@ begin
     cross join lateral (select r.decimals from batches r where r.id = v.batch_id limit 1) b;
 end $$;
 
-revoke execute on function find_transactions from public;
-grant execute on function find_transactions to scrip_service;
-
 -- Returns the 50 newest transactions of a merchant, newest first, without activations by batches.
 -- p_in_force: without reversals, and without redemptions that an update has replaced.
 --
@@ -84,3 +81,6 @@ begin
       and not (p_in_force and (j.kind = 'REDEMPTION_REVERSAL' or u.original_id is not null))
     order by j.id desc limit 50;
 end $$;
+
+revoke execute on function find_transactions, list_transactions from public;
+grant execute on function find_transactions, list_transactions to scrip_service;

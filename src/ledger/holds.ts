@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import type { Operation } from '../db/operation.ts';
 import { type HotStatement, plainArray, sql, textArray } from '../db/sql.ts';
@@ -46,7 +47,7 @@ type Hold = {
 /** A request with the clock of its process, which is read when its call is sent. */
 type Timed<T> = T & { readonly clock: () => Date };
 type Ending = Timed<Pick<Hold, 'id'>>;
-type HoldRow = { readonly ord: number; readonly outcome: 'ok' | 'short' | 'account' };
+type HoldRow = { readonly ord: number; readonly outcome: 'ok' | 'short' | 'wait' | 'account' };
 
 const newIds = (count: number, now: Date) => plainArray(Array.from({ length: count }, () => newId(now)));
 const timeOf = (requests: readonly Timed<unknown>[]) => requests[0]?.clock() as Date;
@@ -94,17 +95,30 @@ const ends = ending(END_HOLDS, () => []);
 const releases = ending(RELEASE_HOLDS, (count, now) => [newIds(count, now)]);
 
 /**
- * Moves the amount of an activation out of the float, once for each id.
+ * How long an activation waits, step by step, for holds that may return the money that it needs. They last
+ * milliseconds, unless a worker is away.
+ */
+const WAITS_MS = [10, 20, 40, 80, 160, 320, 640];
+
+/**
+ * Moves the amount of an activation out of the float, once for each id. On one server, an activation that is
+ * declined takes nothing from the float. So here one that finds too little waits while holds of others, which
+ * may be declined, have the money.
  * @returns false if the float is too low
  */
 export async function holdFloat({ batcher, buckets, clock, db }: Service, hold: Hold): Promise<boolean> {
   const { merchantId, currency } = hold;
-  for (;;) {
+  for (let waits = 0; ; ) {
     const request = { ...hold, clock };
     const outcome = await batcher.add(holds, buckets.ofMerchant(merchantId), request);
-    if (outcome !== 'account') return outcome === 'ok';
-    // Creating accounts writes to all workers, so it is done only if they are missing.
-    await ensureAccounts(db, merchantId, currency);
+    if (outcome === 'account') {
+      // Creating accounts writes to all workers, so it is done only if they are missing.
+      await ensureAccounts(db, merchantId, currency);
+    } else if (outcome === 'wait' && waits < WAITS_MS.length) {
+      await sleep(WAITS_MS[waits++]);
+    } else {
+      return outcome === 'ok';
+    }
   }
 }
 

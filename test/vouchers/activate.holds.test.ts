@@ -4,7 +4,7 @@ import { readVouchersOf } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
-import { holdFloat } from '../../src/ledger/holds.ts';
+import { holdFloat, releaseHold } from '../../src/ledger/holds.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { openLedger } from '../support/books.ts';
 import { differing } from '../support/differing.ts';
@@ -64,7 +64,7 @@ test('a hold under an id takes the money once, and its amount is in the transit 
   const wanted = { ...hold, bucket, serialNumber };
   const taken = await Promise.all([wanted, wanted].map((each) => holdFloat(shop.service, each)));
   assert.deepEqual(taken, [true, true]);
-  const greedy = { ...wanted, id: another, amountMinor: 601n };
+  const greedy = { ...wanted, id: another, amountMinor: 1_001n };
   assert.equal(await holdFloat(shop.service, greedy), false);
   const [float] = await ledger.sql<{ balance: bigint }>(
     `select balance_minor as balance from scrip.floats where merchant_id = ${shop.merchant.id}`,
@@ -85,4 +85,44 @@ test('activations that wait for a float take no connections from other work', as
   await db.hot({ name: 'one', text: 'select 1' }, []);
   await owner.query(sql`commit`);
   assert.equal((await Promise.all(waiting)).length, COUNT);
+});
+
+test('an activation waits for money that a declined one holds, and not for money that is spent', async (t) => {
+  const { shop, vouchers } = await open(t, 100n);
+  const [held, first, second] = vouchers as [
+    (typeof vouchers)[number],
+    (typeof vouchers)[number],
+    (typeof vouchers)[number],
+  ];
+  const hold = {
+    id: '01920000-0000-7000-8000-000000000001',
+    merchantId: shop.merchant.id,
+    currency: 'USD',
+    amountMinor: 100n,
+    bucket: shop.service.buckets.ofSerial(held.serialNumber),
+    serialNumber: held.serialNumber,
+  };
+  assert.ok(await holdFloat(shop.service, hold));
+  const waiting = give(shop, first, 'a1');
+  await releaseHold(shop.service, hold);
+  assert.equal((await waiting).transaction.reference, 'a1');
+  await assert.rejects(give(shop, second, 'a2'), { code: '50' });
+  assert.deepEqual(await differing(shop.service), []);
+});
+
+test('two activations that compete for the last money: one is booked, also if the other is declined', async (t) => {
+  const { shop, vouchers } = await open(t, 1_000n);
+  const [sold] = vouchers as [(typeof vouchers)[number]];
+  await give(shop, sold, 'sold');
+  for (let turn = 1; turn < 9; turn++) {
+    const voucher = vouchers[turn] as (typeof vouchers)[number];
+    const answers = await Promise.allSettled([
+      ...Array.from({ length: 3 }, (_, copy) => give(shop, sold, `again ${turn} ${copy}`)),
+      give(shop, voucher, `turn ${turn}`),
+      give(shop, voucher, `other ${turn}`),
+    ]);
+    const codes = answers.map((answer) => (answer.status === 'fulfilled' ? '00' : answer.reason.code));
+    assert.deepEqual(codes.slice(0, 3), ['41', '41', '41']);
+    assert.deepEqual(codes.slice(3).toSorted(), ['00', '41']);
+  }
 });
