@@ -133,7 +133,8 @@ end $$;
 
 -- Ensures that a claimed transaction is never booked. Returns false if it was booked already.
 create function void_transaction(p_bucket integer, p_serial bigint, p_id uuid) returns boolean
-language plpgsql security definer set search_path = scrip, pg_temp as $$
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan as $$
 begin
   update buckets set position = position where bucket = p_bucket and position < 0;
   perform from vouchers where bucket = p_bucket and serial_number = p_serial for update;
@@ -149,7 +150,8 @@ create function reassign_claim(
   p_bucket integer, p_operation operation, p_merchant integer, p_reference text, p_voided uuid, p_id uuid,
   p_serial bigint, p_fingerprint text
 ) returns boolean
-language plpgsql security definer set search_path = scrip, pg_temp as $$
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan as $$
 begin
   update claims set id = p_id, serial_number = p_serial, fingerprint = p_fingerprint
   where bucket = p_bucket and merchant_id = p_merchant and operation = p_operation

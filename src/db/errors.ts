@@ -111,6 +111,11 @@ export function nodeOf(error: unknown): string | undefined {
   return node;
 }
 
+/** Whether a function of a bucket was called on a server that the bucket has left (sql/citus/functions.sql). */
+export function hasBucketMoved(error: unknown): boolean {
+  return sqlState(error) === 'SC003';
+}
+
 /** Whether the server gave no answer: it is down, unreachable, or hangs. */
 export function isAway(error: unknown): boolean {
   return sqlState(error) === undefined && !isBusy(error) && isUnavailable(error);
@@ -162,6 +167,7 @@ export function isUnavailable(error: unknown): boolean {
       lostRace(state) ||
       isLockTimeout(error) ||
       isClockRefused(error) ||
+      hasBucketMoved(error) ||
       isNodeLost(error)
     );
   const { code, message, syscall } = (error ?? {}) as Readonly<Record<string, unknown>>;

@@ -1,20 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isDistributed } from './distribute.ts';
-import { isUnavailable } from './errors.ts';
+import { hasBucketMoved, isUnavailable, sqlState } from './errors.ts';
 import { hostAddresses } from './health.ts';
 import { type Database, openDatabase, type Queries } from './pool.ts';
-import { sql } from './sql.ts';
+import { type HotStatement, sql } from './sql.ts';
 
 /**
  * The workers of a Citus cluster. Calls of the hot path go directly to the worker of their bucket, through a
- * pool for each worker. A worker that is down fails only the calls of its buckets. All other statements go to
- * the coordinator.
+ * pool for each worker, to the functions that name the shards of the bucket (sql/citus/functions.sql). A worker
+ * that is down fails only the calls of its buckets. All other statements go to the coordinator.
  *
- * A moved bucket is noticed after a moment. Until then its calls reach the old worker, which forwards the
- * statements: more slowly, but just as safely.
+ * The functions refuse a call for a bucket that has moved to another worker. The call is then sent there.
  */
 
 /** The longest time for which the list of places is valid. Shards are moved by hand, rarely. */
 const PLACES_MS = 2_000;
+/** How often the place of a moved bucket is read again: a worker learns of a move a moment after another. */
+const LOOKS_MAX = 10;
+const LOOK_MS = 20;
 
 /** The shard of a bucket, and the worker that has it. */
 export type Place = {
@@ -58,11 +61,17 @@ export async function withWorkers(db: Database, name?: string): Promise<Database
     ...db,
     async hot(statement, values, bucket) {
       if (bucket === undefined) return db.hot(statement, values);
-      try {
-        return await (workers.of(bucket) ?? db).hot(statement, values);
-      } catch (error) {
-        if (isUnavailable(error)) workers.expire();
-        throw error;
+      for (let looks = 0; ; looks++) {
+        const worker = workers.of(bucket);
+        try {
+          if (!worker) return await db.hot(statement, values);
+          return await worker.hot(namingShards(statement, bucket), values);
+        } catch (error) {
+          if (isUnavailable(error)) workers.expire();
+          if (!isOfOldPlace(error) || looks === LOOKS_MAX) throw error;
+        }
+        await sleep(LOOK_MS * looks);
+        await workers.refresh();
       }
     },
     async transaction(run, isolation) {
@@ -81,6 +90,19 @@ export async function withWorkers(db: Database, name?: string): Promise<Database
   };
 }
 
+/**
+ * Whether nothing was done since the bucket is on another worker, or its tables there were dropped meanwhile.
+ */
+function isOfOldPlace(error: unknown): boolean {
+  return hasBucketMoved(error) || sqlState(error) === '42P01';
+}
+
+/** Returns the statement that calls the bucket's own copy of a function. Its first parameter is the bucket. */
+function namingShards({ name, text, ...rest }: HotStatement, bucket: number): HotStatement {
+  const own = text.replace(/\w+\(\$1,/, `scrip_bucket_${bucket}.$&`);
+  return { ...rest, name: `${name}-${bucket}`, text: own };
+}
+
 class Workers {
   readonly #coordinator: Database;
   readonly #name: string | undefined;
@@ -88,7 +110,7 @@ class Workers {
   readonly #open = new Map<string, Database>();
   #byBucket = new Map<number, Database>();
   #readAt = Number.NEGATIVE_INFINITY;
-  #reading = false;
+  #reading: Promise<void> | undefined;
 
   constructor(coordinator: Database, name: string | undefined) {
     this.#coordinator = coordinator;
@@ -116,14 +138,18 @@ class Workers {
     this.#readAt = Math.min(this.#readAt, performance.now() - PLACES_MS);
   }
 
-  async refresh(): Promise<void> {
-    this.#reading = true;
+  /** Reads the places, once for all who wait. */
+  refresh(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
     try {
       const places = await listPlaces(this.#coordinator);
       this.#byBucket = new Map(places.map((place) => [place.bucket, this.#at(place)]));
     } finally {
       this.#readAt = performance.now();
-      this.#reading = false;
     }
   }
 

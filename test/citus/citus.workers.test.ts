@@ -137,18 +137,59 @@ test('calls follow a bucket that moves to another worker', async (t) => {
   await till.reconciles();
 });
 
-/** What a node must have before the service can use it: `functions` are open to every account. */
-const prepared = `
+/**
+ * What a node must have before the service can use it. `open`: functions of a bucket that every account may
+ * execute. `generic`: those that keep a plan of Citus. `copies`: how many hot functions each bucket has. `old`:
+ * copies of another text than their function.
+ */
+const prepared = (release: number) => `
   select (select array_to_string(s.setconfig, ' ') from pg_db_role_setting s
       join pg_database d on d.oid = s.setdatabase and d.datname = current_database()) as settings,
     (select rolcanlogin from pg_roles where rolname = 'scrip_service') as "signsIn",
-    (select count(*)::int from pg_proc p where p.pronamespace = 'scrip'::regnamespace
+    (select count(*)::int from pg_proc p where p.pronamespace::regnamespace::text ~ '^scrip'
       and 'p_bucket' = any (p.proargnames) and has_function_privilege('public', p.oid, 'execute')) as open,
     (select count(*)::int from pg_proc p where p.pronamespace = 'scrip'::regnamespace
       and 'p_bucket' = any (p.proargnames)
-      and exists (select from unnest(p.proconfig) c where c = 'plan_cache_mode=force_generic_plan')) as generic`;
+      and exists (select from unnest(p.proconfig) c where c = 'plan_cache_mode=force_generic_plan')) as generic,
+    (select array_agg(distinct c.count)::int[] from (
+      select count(*) from pg_proc p where p.pronamespace::regnamespace::text ~ '^scrip_bucket_'
+        and has_function_privilege('scrip_service', p.oid, 'execute')
+        and p.proowner = (select nspowner from pg_namespace where nspname = 'scrip')
+      group by p.pronamespace) c) as copies,
+    (select count(*)::int from pg_proc p where p.pronamespace::regnamespace::text ~ '^scrip_bucket_'
+      and p.prosrc !~ 'release ${release}\\M') as old`;
 
-const ready = { settings: 'search_path=scrip, public', signsIn: true, open: 0, generic: 0 };
+const ready = {
+  settings: 'search_path=scrip, public jit=off',
+  signsIn: true,
+  open: 0,
+  generic: 0,
+  copies: [17],
+  old: 0,
+};
+
+test('a worker refuses calls for a bucket that has left it, and changes nothing', async (t) => {
+  const { till, cluster, url } = await openTill(t);
+  const [voucher] = (await till.vouchers(1, 25)) as [Voucher];
+  const port = (await portsOf(url, [voucher])).get(voucher);
+  const from = cluster.workers.find((worker) => worker.port === port);
+  const to = cluster.workers.find((worker) => worker !== from);
+  assert.ok(from && to);
+  const [row] = await asOwner<{ bucket: number }>(
+    url,
+    `select bucket from scrip.vouchers where serial_number = ${voucher.serialNumber}`,
+  );
+  const calls = [
+    `find_vouchers(${row?.bucket}, '{null}', '{${voucher.serialNumber}}')`,
+    `void_transaction(${row?.bucket}, ${voucher.serialNumber}, gen_random_uuid())`,
+  ].map((call) => `select from scrip_bucket_${row?.bucket}.${call}`);
+  const on = (server: typeof from, call: string) => asOwner(server.url(undefined, 'scrip'), call);
+  for (const call of calls) await on(from, call);
+  for (const call of calls) await assert.rejects(on(to, call), { code: 'SC003' });
+  await moveAll(await ownerOf(t, url), from.port, to.port);
+  for (const call of calls) await assert.rejects(on(from, call), { code: 'SC003' });
+  for (const call of calls) await on(to, call);
+});
 
 test('a release replaces every function while tills redeem, and no call fails', async (t) => {
   const { till, cluster, url } = await openTill(t);
@@ -173,7 +214,7 @@ test('a release replaces every function while tills redeem, and no call fails', 
   for (const voucher of inactive) await till.done(A.activate(voucher, `on${voucher.serialNumber}`));
   for (const voucher of vouchers) assert.equal(await till.balanceOf(voucher), (2_500 - turns) / 100);
   for (const server of [cluster.coordinator, ...cluster.workers])
-    assert.deepEqual(await asOwner(server.url(undefined, 'scrip'), prepared), [ready]);
+    assert.deepEqual(await asOwner(server.url(undefined, 'scrip'), prepared(1)), [ready]);
   await till.reconciles();
 });
 
@@ -188,10 +229,12 @@ test('a worker that is added later is prepared by the same command, and takes ov
   await execute(cluster.coordinator, 'scrip', 'set search_path = pg_catalog', add);
   assert.deepEqual(await distribute(url), { buckets: 4, workers: 3, isNew: false });
   const on = async (server: { url(user?: string, database?: string): string }) => {
-    return asOwner(server.url(undefined, 'scrip'), prepared);
+    return asOwner(server.url(undefined, 'scrip'), prepared(0));
   };
-  assert.deepEqual(await on(added), [ready]);
-  assert.deepEqual(await on(from), [ready]);
+  const copies = ready.copies[0] as number;
+  const unreleased = { ...ready, old: copies * 4 };
+  assert.deepEqual(await on(added), [unreleased]);
+  assert.deepEqual(await on(from), [unreleased]);
   const owner = await ownerOf(t, url);
   await owner.query(sql`select replicate_reference_tables('force_logical')`);
   await moveAll(owner, from.port, added.port);

@@ -7,7 +7,8 @@ import { splitStatements } from '../../src/db/sql.ts';
 const MIGRATIONS = fileURLToPath(new URL('../../sql/', import.meta.url));
 
 /**
- * Prepares releases whose migration replaces every function by the same one, in the form for one server.
+ * Prepares releases whose migration replaces every function by the same one, in the form for one server, with
+ * the number of the release at its end.
  * @param folder for their files
  * @returns a function that migrates a database to the next of these releases
  */
@@ -20,11 +21,12 @@ export async function prepareReleases(folder: string): Promise<(url: string) => 
       ? [statement.replace(/^create (or replace )?/i, 'create or replace ')]
       : [],
   );
-  let version = names.length;
+  let release = 0;
   return async (url) => {
-    version++;
-    const lines = ['-- Works from: 001', ...functions.map((each) => `${each};`)];
-    await writeFile(join(folder, `${String(version).padStart(3, '0')}-again.sql`), lines.join('\n'));
+    release++;
+    const marked = functions.map((each) => `${each.replace(/\nend \$\$/, `\n-- release ${release}$&`)};`);
+    const version = String(names.length + release).padStart(3, '0');
+    await writeFile(join(folder, `${version}-again.sql`), ['-- Works from: 001', ...marked].join('\n'));
     await migrate(url, undefined, undefined, pathToFileURL(`${folder}/`));
   };
 }
