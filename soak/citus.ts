@@ -250,7 +250,7 @@ async function report(soak: Soak, merchantId: number, seconds: number): Promise<
   await owner.close();
   const final = await reconcile({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
   if (!final.ok) faults.push(JSON.stringify(final.checks.filter((check) => !check.ok)));
-  faults.push(...counts.differing);
+  faults.push(...counts.differing.map((each) => `under load: ${each}`));
   const codes: Record<string, number> = {};
   for (const { answers } of asks) for (const { code } of answers) codes[code] = (codes[code] ?? 0) + 1;
   const { moves, kills, reconciliations, releases, awayMs } = counts;

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
+import { isDistributed } from '../db/distribute.ts';
 import { retrying } from '../db/errors.ts';
-import type { Database, Queries } from '../db/pool.ts';
+import { type Database, finds, type Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { toText } from '../money.ts';
 import { HOUR_MS } from '../time.ts';
@@ -67,6 +68,7 @@ const QUIET_MS = 300_000;
 /** How long a booking that the coordinator has committed may take until it is visible on its shard. */
 const VISIBLE_MS = 2_000;
 const LOOK_MS = 100;
+const PREPARED_LOOK_MS = 1_000;
 
 /**
  * Proves the books: every stored balance against the journal, every journal row against its accounts and its
@@ -89,11 +91,34 @@ export async function reconcile(
   if (quietBefore === null || !floats || floats.ok) return result;
   const differing: Check['differing'][number][] = [];
   for (const each of floats.differing)
-    if (!(await retrying(() => isBalanced(db, BigInt(String(each['account'])), since, quietBefore))))
+    if (!(await isBalancedAtLast(db, BigInt(String(each['account'])), since, quietBefore)))
       differing.push(each);
   const looked = { ...floats, ok: differing.length === 0, differing: differing.slice(0, EXAMPLES) };
   const checks = result.checks.map((each) => (each === floats ? looked : each));
   return { ...result, ok: checks.every(({ ok }) => ok), checks };
+}
+
+/**
+ * Whether a float fits its journal rows, at the latest when servers that failed have committed what they had
+ * prepared: the coordinator may have committed a booking whose rows on a worker still wait for that.
+ */
+async function isBalancedAtLast(db: Database, account: bigint, since: Since, quietBefore: Date) {
+  for (const until = performance.now() + QUIET_MS; ; await sleep(PREPARED_LOOK_MS)) {
+    if (await retrying(() => isBalanced(db, account, since, quietBefore))) return true;
+    if (performance.now() > until || !(await arePrepared(db))) return false;
+  }
+}
+
+/** Whether a server of a cluster has prepared transactions that should have been committed, or is away. */
+async function arePrepared(db: Database): Promise<boolean> {
+  if (!(await isDistributed(db))) return false;
+  return finds(
+    db,
+    sql`
+select from run_command_on_all_nodes(
+  $$select count(*) from pg_prepared_xacts where prepared < now() - interval '2 seconds'$$)
+where not success or result <> '0'`,
+  );
 }
 
 /**

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { closeDays } from '../../src/books/close.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
@@ -114,4 +115,49 @@ test('a reconciliation since the last closing reads the rows of all shards since
     `update scrip.vouchers set balance_minor = balance_minor + 1 where serial_number = ${row?.serial}`,
   );
   assert.deepEqual(await red(), { since, red: ['voucher-balances'] });
+});
+
+test('a float does not differ by what a worker has prepared and not committed yet', async (t) => {
+  const ledger = await openLedger(t, new Date().toISOString());
+  await ledger.merchant(10_000n);
+  const [place] = await ledger.sql<{ shard: string; host: string; port: number }>(`
+    select shard_name('scrip.journal', s.shard) as shard, n.nodename as host, n.nodeport as port
+    from (
+      select get_shard_id_for_distribution_column('scrip.journal', j.bucket) as shard
+      from scrip.journal j where j.kind = 'TOP_UP'
+    ) s
+    join pg_dist_placement p on p.shardid = s.shard
+    join pg_dist_node n on n.groupid = p.groupid`);
+  assert.ok(place);
+  const address = new URL(ledger.started.url);
+  address.hostname = place.host;
+  address.port = String(place.port);
+  const worker = await ownerOf(t, address.href);
+  const onWorker = (text: string) => worker.query({ text, values: [] });
+  const prepare = async (name: string) => {
+    await ledger.sql('update scrip.floats set balance_minor = balance_minor + 100');
+    await onWorker('begin');
+    const added = await onWorker(`
+      insert into ${place.shard} select (j).* from (
+        select jsonb_populate_record(j, jsonb_build_object('id', overlay(j.id::text placing '${name}' from 33),
+          'amount_minor', 100, 'reference', '${name}')) as j
+        from ${place.shard} j where j.kind = 'TOP_UP') k
+      returning id`);
+    assert.equal(added.length, 1);
+    await onWorker(`prepare transaction '${name}'`);
+  };
+  const areBalanced = async () => {
+    const { checks } = await reconcile(ledger.started.service);
+    return checks.find(({ name }) => name === 'float-balances')?.ok;
+  };
+  await prepare('aaaa');
+  const checked = areBalanced();
+  // The float is locked while it is compared again, for two seconds.
+  const locked = `select from pg_locks l where l.relation = 'scrip.floats'::regclass and l.mode = 'RowShareLock'`;
+  while ((await ledger.sql(locked)).length === 0) await sleep(50);
+  await sleep(4_000);
+  await onWorker(`commit prepared 'aaaa'`);
+  assert.equal(await checked, true);
+  await ledger.sql('update scrip.floats set balance_minor = balance_minor + 100');
+  assert.equal(await areBalanced(), false);
 });
