@@ -5,8 +5,8 @@
 -- in between the nodes"). The search path is for later migrations: Citus writes types into some statements
 -- without their schema. Every node runs this file.
 --
--- Citus estimates the cost of a function call as infinite, to make PostgreSQL choose a plan for each call. With
--- such a cost, PostgreSQL compiles the statement (JIT), which took 6 ms of processor time in each call.
+-- Citus estimates the cost of a function call as infinite, to make PostgreSQL choose a plan for each call.
+-- With such a cost, PostgreSQL compiles the statement (JIT), which took 6 ms of processor time in each call.
 do $$
 declare
   node record;

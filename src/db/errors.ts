@@ -111,7 +111,7 @@ export function nodeOf(error: unknown): string | undefined {
   return node;
 }
 
-/** Whether a function of a bucket was called on a server that the bucket has left (sql/citus/functions.sql). */
+/** Whether a call was sent to a server that its bucket has left (sql/citus/functions.sql). */
 export function hasBucketMoved(error: unknown): boolean {
   return sqlState(error) === 'SC003';
 }

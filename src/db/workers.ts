@@ -7,8 +7,8 @@ import { type HotStatement, sql } from './sql.ts';
 
 /**
  * The workers of a Citus cluster. Calls of the hot path go directly to the worker of their bucket, through a
- * pool for each worker, to the functions that name the shards of the bucket (sql/citus/functions.sql). A worker
- * that is down fails only the calls of its buckets. All other statements go to the coordinator.
+ * pool for each worker, to the functions that name the shards of the bucket (sql/citus/functions.sql). A
+ * worker that is down fails only the calls of its buckets. All other statements go to the coordinator.
  *
  * The functions refuse a call for a bucket that has moved to another worker. The call is then sent there.
  */
@@ -97,7 +97,7 @@ function isOfOldPlace(error: unknown): boolean {
   return hasBucketMoved(error) || sqlState(error) === '42P01';
 }
 
-/** Returns the statement that calls the bucket's own copy of a function. Its first parameter is the bucket. */
+/** Returns the statement that calls the bucket's copy of a function, whose first parameter is the bucket. */
 function namingShards({ name, text, ...rest }: HotStatement, bucket: number): HotStatement {
   const own = text.replace(/\w+\(\$1,/, `scrip_bucket_${bucket}.$&`);
   return { ...rest, name: `${name}-${bucket}`, text: own };

@@ -139,8 +139,8 @@ test('calls follow a bucket that moves to another worker', async (t) => {
 
 /**
  * What a node must have before the service can use it. `open`: functions of a bucket that every account may
- * execute. `generic`: those that keep a plan of Citus. `copies`: how many hot functions each bucket has. `old`:
- * copies of another text than their function.
+ * execute. `generic`: those that keep a plan of Citus. `copies`: how many hot functions each bucket has.
+ * `old`: copies that are not of this release.
  */
 const prepared = (release: number) => `
   select (select array_to_string(s.setconfig, ' ') from pg_db_role_setting s
