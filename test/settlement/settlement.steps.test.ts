@@ -56,7 +56,11 @@ test('a settlement leads from the redemptions to the payout, with the commission
   ]);
   const pages = await readSheet((await documentsOf(db, settlement))?.pdf ?? Buffer.alloc(0));
   const words = pages.map(({ text }) => text).join(' ');
-  for (const part of ['not an invoice', 'Commission of 1 % on 200.00: 2.00.', 'Carried over to the next'])
+  for (const part of [
+    'not an invoice',
+    'Commission of 1 % on USD 200.00: USD 2.00.',
+    'Carried over to the next',
+  ])
     assert.ok(words.includes(part), `${part} in ${words}`);
   assert.equal(settlement.openDisputes, 0);
   await dispute(operator, { settlementId: draft.id, line: null, comment: 'too little' });
