@@ -99,7 +99,7 @@ function isOfOldPlace(error: unknown): boolean {
 
 /** Returns the statement that calls the bucket's copy of a function, whose first parameter is the bucket. */
 function namingShards({ name, text, ...rest }: HotStatement, bucket: number): HotStatement {
-  const own = text.replace(/\w+\(\$1,/, `scrip_bucket_${bucket}.$&`);
+  const own = text.replace(/\b\w+\(\$1,/, `scrip_bucket_${bucket}.$&`);
   return { ...rest, name: `${name}-${bucket}`, text: own };
 }
 
