@@ -38,17 +38,19 @@ export async function createMerchant(
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
     const { name, opaque, productId, float } = wanted;
-    const [row] = await tx.query<{ id: number; product: string }>(sql`
+    const [product] = await tx.query<{ code: string }>(
+      sql`select code from products where id = ${productId}`,
+    );
+    const [row] = await tx.query<{ id: number }>(sql`
 insert into merchants (name, permissions, opaque, default_product_id, created_at)
-values (${name}, ${permissions}, ${opaque}, ${productId}, ${now})
-returning id, (select p.code from products p where p.id = default_product_id) as product`);
-    if (!row) throw new Error('a merchant was inserted, and no row came back');
+values (${name}, ${permissions}, ${opaque}, ${productId}, ${now}) returning id`);
+    if (!row || !product) throw new Error('a merchant was inserted, and no row came back');
     const { key, change } = await makeKey(tx, row.id, now, { scopes: wanted.scopes ?? null });
     const changes: Change[] = [
       {
         action: 'merchant.create',
         subject: subjectOf(row.id),
-        after: { name, permissions, opaque, product: row.product },
+        after: { name, permissions, opaque, product: product.code },
       },
       change,
     ];
