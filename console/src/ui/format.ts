@@ -1,5 +1,5 @@
 import { useLanguage } from '../i18n/index.tsx';
-import { writeNumber } from './number.ts';
+import { dateFormat, numberFormat, writeNumber } from './number.ts';
 
 declare const WRITTEN: unique symbol;
 
@@ -25,7 +25,7 @@ export function useFormat() {
   };
   /** An amount without its currency. */
   const amount = (value: number, currency: string) => {
-    const { minimumFractionDigits, maximumFractionDigits } = new Intl.NumberFormat(locale, {
+    const { minimumFractionDigits, maximumFractionDigits } = numberFormat(locale, {
       style: 'currency',
       currency,
     }).resolvedOptions();
@@ -34,7 +34,7 @@ export function useFormat() {
   /** An amount with its sign, also a plus sign. */
   const moved = (amount: number, currency: string) => money(amount, currency, 'exceptZero');
   const dateOf = (text: string, options: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat(locale, options).format(new Date(text));
+    dateFormat(locale, options).format(new Date(text));
   const time = (text: string) => dateOf(text, { dateStyle: 'medium', timeStyle: 'short' });
   /** A time as it is in a zone. */
   const timeIn = (text: string, timeZone: string) =>
@@ -82,9 +82,9 @@ export function useFormat() {
 function inZone(time: Date, zone: string): string {
   const style = { dateStyle: 'short', timeStyle: 'medium' } as const;
   try {
-    return new Intl.DateTimeFormat('sv-SE', { ...style, timeZone: zone }).format(time);
+    return dateFormat('sv-SE', { ...style, timeZone: zone }).format(time);
   } catch {
-    return new Intl.DateTimeFormat('sv-SE', { ...style, timeZone: 'UTC' }).format(time);
+    return dateFormat('sv-SE', { ...style, timeZone: 'UTC' }).format(time);
   }
 }
 

@@ -1,8 +1,9 @@
 import { Button, Group, Skeleton, Title } from '@mantine/core';
-import { keepPreviousData, useInfiniteQuery } from '@tanstack/react-query';
+import { keepPreviousData, replaceEqualDeep, useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import {
   lazy,
+  memo,
   type ReactNode,
   type RefObject,
   Suspense,
@@ -248,8 +249,8 @@ function keysOf(items: readonly Item[]): readonly string[] {
 const NARROW = 3;
 
 export function Rows(props: RowsProps) {
-  const { items, columns: named, narrow, to, cell, actions, selection, currency, figures, around } = props;
-  const columns = actions ? [...named, ''] : named;
+  const { items, columns: named, narrow, to, selection, ...shown } = props;
+  const columns = shown.actions ? [...named, ''] : named;
   const id = useId();
   const keys = keysOf(items);
   const texts = useTexts().list;
@@ -294,41 +295,19 @@ export function Rows(props: RowsProps) {
         </thead>
         <tbody>
           {items.map((item, row) => {
-            const target = to?.(item);
-            const label = `${id}${row}`;
             const key = keys[row] ?? '';
             return (
-              <tr
+              <Row
                 key={key}
-                className={target ? 'link' : isTotal(item) ? 'total' : undefined}
-                onKeyDown={selection && ((event) => event.key === 'x' && selection.toggle(key))}
-              >
-                {columns.map((name, index) => (
-                  <td key={name} className={classes[index]} id={name === kept[0] ? label : undefined}>
-                    {index === 0 && selection && (
-                      <input
-                        type="checkbox"
-                        className="row-check"
-                        aria-label={`${texts.select} ${key}`}
-                        checked={selection.has(key)}
-                        onChange={({ nativeEvent }) =>
-                          selection.toggle(key, (nativeEvent as MouseEvent).shiftKey)
-                        }
-                      />
-                    )}
-                    {/* It covers the row, and is as a link is: also in another tab, and to be copied. */}
-                    {target && name === kept[0] && (
-                      <Link to={target} className="row-link" aria-labelledby={label} />
-                    )}
-                    <Cell
-                      {...{ name, item, currency }}
-                      own={name === '' ? actions?.(item) : cell?.(name, item)}
-                      figure={figures?.[name]}
-                      around={[item, around ?? {}]}
-                    />
-                  </td>
-                ))}
-              </tr>
+                {...{ item, columns, classes }}
+                rowKey={key}
+                {...shown}
+                label={`${id}${row}`}
+                labelled={kept[0]}
+                target={to?.(item)}
+                isSelected={selection?.has(key)}
+                toggle={selection?.toggle}
+              />
             );
           })}
         </tbody>
@@ -336,6 +315,56 @@ export function Rows(props: RowsProps) {
     </div>
   );
 }
+
+type RowProps = Pick<RowsProps, 'columns' | 'cell' | 'actions' | 'currency' | 'figures' | 'around'> & {
+  readonly rowKey: string;
+  readonly item: Item;
+  /** The classes of the columns. */
+  readonly classes: readonly string[];
+  /** The id of the cell that names the row, and the column of that cell. */
+  readonly label: string;
+  readonly labelled: string | undefined;
+  readonly target: string | undefined;
+  readonly isSelected: boolean | undefined;
+  readonly toggle: Selection['toggle'] | undefined;
+};
+
+/** A row is rendered when something of it differs, and not for each page of rows that is added. */
+const Row = memo(
+  function Row({ columns, classes, cell, actions, currency, figures, around = {}, ...row }: RowProps) {
+    const { rowKey, item, label, labelled, target, isSelected, toggle } = row;
+    const { select } = useTexts().list;
+    return (
+      <tr
+        className={target ? 'link' : isTotal(item) ? 'total' : undefined}
+        onKeyDown={toggle && ((event) => event.key === 'x' && toggle(rowKey))}
+      >
+        {columns.map((name, index) => (
+          <td key={name} className={classes[index]} id={name === labelled ? label : undefined}>
+            {index === 0 && toggle && (
+              <input
+                type="checkbox"
+                className="row-check"
+                aria-label={`${select} ${rowKey}`}
+                checked={isSelected ?? false}
+                onChange={({ nativeEvent }) => toggle(rowKey, (nativeEvent as MouseEvent).shiftKey)}
+              />
+            )}
+            {/* It covers the row, and is as a link is: also in another tab, and to be copied. */}
+            {target && name === labelled && <Link to={target} className="row-link" aria-labelledby={label} />}
+            <Cell
+              {...{ name, item, currency }}
+              own={name === '' ? actions?.(item) : cell?.(name, item)}
+              figure={figures?.[name]}
+              around={[item, around]}
+            />
+          </td>
+        ))}
+      </tr>
+    );
+  },
+  (before, after) => replaceEqualDeep(before, after) === before,
+);
 
 type CellProps = {
   readonly name: string;

@@ -4,9 +4,27 @@ const SEPARATORS = { en: { group: ',', decimal: '.' }, de: { group: '.', decimal
 
 export type Language = keyof typeof SEPARATORS;
 
+/** Keeps the formats that it makes, since to make one takes longer than to use it for a page of rows. */
+function keeping<Options, Format>(make: (locale: string, options?: Options) => Format) {
+  const made = new Map<string, Format>();
+  return (locale: string, options?: Options): Format => {
+    const key = locale + JSON.stringify(options);
+    const format = made.get(key) ?? make(locale, options);
+    made.set(key, format);
+    return format;
+  };
+}
+
+export const numberFormat = keeping(
+  (locale, options?: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options),
+);
+export const dateFormat = keeping(
+  (locale, options?: Intl.DateTimeFormatOptions) => new Intl.DateTimeFormat(locale, options),
+);
+
 /** Writes a number as the locale does, but with the minus sign of typography instead of a hyphen. */
 export function writeNumber(value: number, locale: string, options?: Intl.NumberFormatOptions): string {
-  return new Intl.NumberFormat(locale, options).format(value).replace('-', '\u2212');
+  return numberFormat(locale, options).format(value).replace('-', '\u2212');
 }
 
 /**
