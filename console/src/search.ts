@@ -4,6 +4,7 @@ export type Guess = {
     | 'code-with-pin'
     | 'code'
     | 'masked'
+    | 'four-digits'
     | 'serial'
     | 'settlement'
     | 'token'
@@ -24,13 +25,18 @@ export function guess(typed: string): Guess | undefined {
   // As people write it down: with stars, crosses or dots.
   if (/^\d{4}[*x….]+\d{4}$/i.test(digits))
     return { kind: 'masked', text: `${digits.slice(0, 4)}****${digits.slice(-4)}` };
+  // Vouchers are found by the first and the last digits together, since an index leads from both to them.
+  if (/^[*x….]+\d{4}$/i.test(digits)) return { kind: 'four-digits', text };
   // Of a token that somebody has found, only its first characters leave the page.
   if (/^scrop_\w{4}/.test(text)) return { kind: 'token', text: text.slice(0, 10) };
   if (/^[1-9]\d{0,8}-\d{4}-\d{4,9}$/.test(text)) return { kind: 'settlement', text };
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text))
     return { kind: 'transaction', text: text.toLowerCase() };
-  // A serial number has up to 15 digits, and 12 of them could be a code.
+  // A serial number has 11 to 15 digits, and 12 of them could be a code.
   if (/^[1-9]\d{11}$/.test(digits)) return { kind: 'code', text: digits };
-  if (/^[1-9]\d{0,14}$/.test(digits)) return { kind: 'serial', text: digits };
+  if (/^[1-9]\d{10,14}$/.test(digits)) return { kind: 'serial', text: digits };
   return { kind: 'reference', text };
 }
+
+/** Whether a text that names nothing may be four digits of a code, which are not enough to find it. */
+export const isFourDigits = (text: string) => /^\d{4}$/.test(text);

@@ -82,6 +82,26 @@ test('the search begins an operation, and finds a reference without its merchant
   assert.deepEqual(faults, []);
 });
 
+test('a search for four digits of a code asks for the others, and the masked code opens the voucher', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await goes(page, '/vouchers');
+  const search = page.getByRole('textbox', { name: 'Search' });
+  const { code, serial } = stage.sold;
+  for (const typed of [`****${code.slice(-4)}`, code.slice(-4)]) {
+    await search.fill(typed);
+    await search.press('Enter');
+    await page.getByText('Type the first four and the last four').waitFor();
+    await goes(page, '/vouchers');
+  }
+  await search.fill(`${code.slice(0, 4)}…${code.slice(-4)}`);
+  await search.press('Enter');
+  await page.waitForURL(`**/console/vouchers/${serial}`);
+  assert.deepEqual(faults, []);
+});
+
 test('an owner sees on the overview which first steps are left, until none is', { skip }, async (t) => {
   const listening = await testService(t);
   const { page, faults } = await signedIn(openBrowser(t), listening);

@@ -72,6 +72,7 @@ export const de: Catalogue = {
       code: 'Den Gutschein mit diesem Code suchen',
       'code-with-pin': 'Ein Code mit PIN',
       masked: 'Gutscheine mit dem maskierten Code',
+      'four-digits': 'Vier Ziffern eines Codes',
       serial: 'Gutschein',
       transaction: 'Transaktion oder Charge',
       settlement: 'Abrechnung',
@@ -80,6 +81,8 @@ export const de: Catalogue = {
     },
     isSecret:
       'Diese 16 Ziffern sind ein Code mit PIN. Sie wurden nicht gesendet. Suchen Sie nach Seriennummer oder maskiertem Code.',
+    fourDigits:
+      'Vier Ziffern eines Codes reichen nicht, um ihn zu finden. Geben Sie die ersten vier und die letzten vier ein, etwa 4829****7641.',
     isCode:
       'Ein voller Code wird nur im Rumpf der Anfrage gesendet, und die Suche wird im Protokoll vermerkt.',
     nothing:

@@ -69,6 +69,7 @@ export const en = {
       code: 'Find the voucher with this code',
       'code-with-pin': 'A code with its PIN',
       masked: 'Vouchers with the masked code',
+      'four-digits': 'Four digits of a code',
       serial: 'Voucher',
       transaction: 'Transaction or batch',
       settlement: 'Settlement',
@@ -77,6 +78,8 @@ export const en = {
     },
     isSecret:
       'These 16 digits are a code with its PIN. They were not sent. Search by the serial number or the masked code.',
+    fourDigits:
+      'Four digits of a code are not enough to find it. Type the first four and the last four, such as 4829****7641.',
     isCode: 'A full code is sent in the body of the request, and the search is recorded in the audit.',
     nothing: 'Nothing was found. Check the digits, or search by the reference of a payment or an order.',
     how: 'Type a serial number, a masked code such as 4829****7641, the id of a transaction, the number of a settlement, or a reference.',

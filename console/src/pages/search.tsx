@@ -4,7 +4,7 @@ import { type ReactNode, useEffect } from 'react';
 import { ApiProblem, get, type Page, send } from '../api.ts';
 import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Guess, guess, searched } from '../search.ts';
+import { type Guess, guess, isFourDigits, searched } from '../search.ts';
 import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { type Item, Rows } from '../ui/list.tsx';
@@ -29,6 +29,7 @@ export function Screen() {
   }, [serialNumber, navigate]);
   if (serialNumber) return <Busy />;
   if (found?.kind === 'code-with-pin') return <Answer note="" body={<Empty text={texts.isSecret} />} />;
+  if (found?.kind === 'four-digits') return <Answer note="" body={<Empty text={texts.fourDigits} />} />;
   const wanted: Guess | undefined = code === undefined ? found : { kind: 'code', text: code };
   if (!wanted) return <Answer note="" body={<Empty text={texts.how} />} />;
   const note = code === undefined ? `${texts.kinds[wanted.kind]} ${text}` : texts.isCode;
@@ -71,7 +72,7 @@ function Found({ wanted, turn }: FoundProps) {
   if (all.length === 0)
     return (
       <Panel>
-        <Empty text={texts.search.nothing} />
+        <Empty text={isFourDigits(wanted.text) ? texts.search.fourDigits : texts.search.nothing} />
       </Panel>
     );
   return found

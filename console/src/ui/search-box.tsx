@@ -47,6 +47,10 @@ export function SearchBox({ groups }: { groups: Places }) {
       combobox.closeDropdown();
       return setNote(texts.isSecret);
     }
+    if (found.kind === 'four-digits') {
+      combobox.closeDropdown();
+      return setNote(texts.fourDigits);
+    }
     const isCode = found.kind === 'code';
     searched.code = isCode ? found.text : undefined;
     const sought = found.kind === 'token' ? { prefix: found.text } : { text: isCode ? '' : found.text };
@@ -64,12 +68,13 @@ export function SearchBox({ groups }: { groups: Places }) {
     leave();
   };
   // Any words could be a reference, which therefore comes last.
-  const named = found && found.kind !== 'code-with-pin' && (
+  const isSought = found && found.kind !== 'code-with-pin' && found.kind !== 'four-digits';
+  const named = isSought && (
     <Combobox.Option value="">
       {texts.kinds[found.kind]} <b className="mono">{found.kind === 'code' ? '' : found.text}</b>
     </Combobox.Option>
   );
-  const isOpen = combobox.dropdownOpened && found?.kind !== 'code-with-pin';
+  const isOpen = combobox.dropdownOpened && (!found || isSought);
   return (
     <>
       <form onSubmit={look} style={{ flex: 1, maxWidth: 460 }}>
