@@ -16,9 +16,13 @@ export function Gate({ children }: { readonly children: ReactNode }) {
   const router = useRouter();
   const mustSignIn = isSignedOut && !session;
   const isInside = session !== undefined && operations !== undefined;
-  // A page that is open when the session ends must not have to load a file.
+  // A page in which somebody works must not have to load a file when the session ends.
   useEffect(() => {
-    if (isInside) loadAgain().catch(() => undefined);
+    const listening = new AbortController();
+    const load = () => void loadAgain().catch(() => undefined);
+    for (const kind of isInside ? ['keydown', 'pointerdown', 'input'] : [])
+      addEventListener(kind, load, { capture: true, once: true, signal: listening.signal });
+    return () => listening.abort();
   }, [isInside]);
   // Once: while the sign-in loads, this is drawn again, with the address of the sign-in.
   useEffect(() => {

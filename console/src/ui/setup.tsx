@@ -6,7 +6,7 @@ import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from './actions.tsx';
 import { Icon } from './icons.tsx';
-import { useItems } from './items.ts';
+import { useMerchants } from './names.ts';
 import { Panel } from './parts.tsx';
 
 type Setup = Answer<'setup.show'>;
@@ -24,8 +24,7 @@ export function SetupList() {
     retry: false,
   });
   const isShown = setup !== undefined && !isDone(setup);
-  const [merchant] =
-    useItems('/merchants', { query: { limit: 1 }, enabled: isShown && setup.merchant }) ?? [];
+  const [merchant] = useMerchants(isShown && setup.merchant).merchants;
   if (!isShown) return null;
   const steps = Object.entries(setup) as [Step, boolean][];
   const done = steps.filter(([, isStepDone]) => isStepDone).length;
