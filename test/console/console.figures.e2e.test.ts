@@ -58,6 +58,8 @@ class Walk {
   readonly #sums = new Map<string, readonly number[]>();
   /** All of them are told, since a walk takes long. */
   readonly problems: string[] = [];
+  /** How many figures each tab has that is in the address. */
+  readonly tabs = new Map<string, number>();
   figures = 0;
   reasons = 0;
 
@@ -92,6 +94,8 @@ class Walk {
     for (const bare of await this.#page.evaluate<string[]>(BARE)) this.problems.push(`${where}: ${bare}`);
     const found = await this.#page.evaluate<Found[]>(FIGURES);
     this.figures += found.length;
+    const tab = new URL(this.#page.url()).searchParams.get('tab');
+    if (tab) this.tabs.set(tab, (this.tabs.get(tab) ?? 0) + found.length);
     this.reasons += await this.#page.locator('main [data-figure][data-none]').count();
     for (const { value, text, href } of found) {
       const sums = href === null ? undefined : await this.#sumsOf(href);
@@ -146,6 +150,7 @@ async function walk(t: TestContext, open: OpenPage, door: Door, { least, shown, 
   const { figures, reasons, sums } = walked;
   t.diagnostic(`${figures} figures of the ${door}: ${reasons} with a reason, the rest with ${sums} lists`);
   assert.ok(sums >= least, `${sums}`);
+  if (door === 'console') assert.ok(walked.tabs.get('month-end'), 'the end of a month has figures');
 }
 
 /** These have a line for each day. */
