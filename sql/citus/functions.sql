@@ -129,16 +129,18 @@ end $$;
 -- A copy that the service calls first checks that the shards are on this server (SC003). One that writes pins
 -- the bucket before: a change of a distributed table, even of no row, takes the lock that a move of the shard
 -- waits for, so the shards stay until the transaction ends. One that only reads sees its shards and their
--- place in one snapshot.
+-- place in one snapshot. What a copy calls may use Citus, so it does not inherit the generic plans.
 create or replace function scrip.require_shard(p_shard bigint) returns void
-language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql stable security definer
+set search_path = pg_catalog, pg_temp set plan_cache_mode = auto as $$
 begin
   perform from pg_dist_placement p join pg_dist_local_group g on g.groupid = p.groupid
   where p.shardid = p_shard;
   if not found then raise exception 'shard % is on another server', p_shard using errcode = 'SC003'; end if;
 end $$;
 create or replace function scrip.pin_shard(p_bucket integer, p_shard bigint) returns void
-language plpgsql security definer set search_path = scrip, pg_temp as $$
+language plpgsql security definer
+set search_path = scrip, pg_temp set plan_cache_mode = auto as $$
 begin
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform require_shard(p_shard);
@@ -172,12 +174,13 @@ begin
     end if;
     for f in
       select p.prosrc as body, pg_get_functiondef(p.oid) as definition, p.provolatile = 'v' as writes,
-        p.proargnames[1] = 'p_bucket' as is_called,
+        p.proargnames[1] = 'p_bucket' and p.proname <> 'announce' as is_called,
         format('%I.%I(%s)', schema, p.proname, oidvectortypes(p.proargtypes)) as signature
       from pg_proc p
       where p.pronamespace = 'scrip'::regnamespace and (
         p.proargnames[1] = 'p_bucket' and 'plan_cache_mode=auto' = any (p.proconfig)
-        or p.proname in ('announce', 'check_stamp'))
+          and p.proname <> 'pin_shard'
+        or p.proname in ('announce', 'check_stamp', 'read_long_balance'))
       order by p.proname
     loop
       body := f.body;
@@ -200,6 +203,10 @@ begin
         'FUNCTION scrip.', format('FUNCTION %I.', schema)),
         'SET search_path TO ''scrip''', format('SET search_path TO %L, ''scrip''', schema)),
         'SET plan_cache_mode TO ''auto''', 'SET plan_cache_mode TO ''force_generic_plan''');
+      if not f.is_called then
+        definition := replace(definition, E'\nAS $function$',
+          E'\n SET plan_cache_mode TO ''auto''\nAS $function$');
+      end if;
       continue when definition = (
         select pg_get_functiondef(p.oid) from pg_proc p where p.oid = to_regprocedure(f.signature));
       execute definition;

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts';
 import { AGAIN, calling, type Operation } from '../db/operation.ts';
 import type { Database } from '../db/pool.ts';
-import { type HotStatement, plainArray, sql } from '../db/sql.ts';
+import { type HotStatement, plainArray } from '../db/sql.ts';
 import type { CodeAndPin, LookUp } from '../keyring/ring.ts';
 import { permit } from '../merchants/merchants.ts';
 import type { Money } from '../money.ts';
@@ -33,6 +33,11 @@ export type VoucherBalance = {
 export const READ_BALANCES: HotStatement = {
   name: 'read-balances',
   text: 'select * from read_balances($1, $2, $3, $4, $5, $6)',
+};
+
+const READ_LONG_BALANCE: HotStatement = {
+  name: 'read-long-balance',
+  text: 'select * from read_long_balance($1, $2, $3, $4, $5, $6)',
 };
 
 export const CHECK_PINS: HotStatement = {
@@ -154,9 +159,9 @@ export async function readByPin(
         if (typeof row === 'string') return row;
         if ((row.history ?? []).length < HISTORY_ROWS) return toBalance(row);
         // Only the database knows which entries of a longer history are in force.
-        const [long] = await service.db.query<BalanceRow>(sql`
-select * from read_long_balance(${keys.bucket}, ${context.merchant.id}, ${keys.codeKey}, ${keys.pinKey},
-  ${HISTORY_MAX}, ${context.now})`);
+        const { bucket, codeKey, pinKey } = keys;
+        const values = [bucket, context.merchant.id, codeKey, pinKey, HISTORY_MAX, context.now];
+        const [long] = await service.db.hot<BalanceRow>(READ_LONG_BALANCE, values, bucket);
         // Otherwise another process has counted a wrong PIN in between, and the PIN is checked again.
         if (long) return toBalance(long);
       }

@@ -164,7 +164,7 @@ const ready = {
   signsIn: true,
   open: 0,
   generic: 0,
-  copies: [17],
+  copies: [18],
   old: 0,
 };
 

@@ -7,6 +7,7 @@ import { closeDays } from '../../src/books/close.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import type { Context, Operator, Service } from '../../src/context.ts';
 import { type MovedClock, moveClock } from '../../src/db/clock.ts';
+import { adaptFunctions, isDistributed } from '../../src/db/distribute.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
@@ -53,6 +54,8 @@ export async function openLedger(
   });
   const query = <Row>(text: string) => owner.query<Row>({ text, values: [] });
   await query(await checkOfStamps());
+  // Each bucket has a copy.
+  if (await isDistributed(owner)) await adaptFunctions(owner);
   const at = async (time: string | Date) => {
     clock.set(new Date(time));
     await moved.set(new Date(time));

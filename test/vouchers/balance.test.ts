@@ -51,6 +51,17 @@ for (const dialect of DIALECTS) {
       ]);
     });
 
+    test('shows the 50 newest of a long history, of which an update replaced one', async () => {
+      const till = await openTill();
+      const voucher = await till.voucher(25);
+      for (let sale = 1; sale <= 60; sale++) await till.done(dialect.redeem(voucher, 0.1, `sale ${sale}`));
+      await till.done(update('sale 60', 0));
+      const { data } = await till.done(dialect.balance(voucher));
+      assert.equal(data.balance, 19.1);
+      const expected = Array.from({ length: 50 }, (_, index) => `sale ${index + 10}`);
+      assert.deepEqual(pick(data.transactions, 'reference').flat(), expected);
+    });
+
     test('shows the redemption in force after an update, and no reversal', async () => {
       const till = await openTill();
       const voucher = await till.voucher(25);
