@@ -11,8 +11,8 @@ const TABLES = new URL('../../sql/citus/distribute.sql', import.meta.url);
 const FUNCTIONS = new URL('../../sql/citus/functions.sql', import.meta.url);
 
 /**
- * Calls are batched bucket by bucket, and a small call costs nearly as much as a large one: with 64 buckets a
- * redemption costs some twenty times what it costs with 2. Four for each worker leave room for more workers.
+ * Calls are batched bucket by bucket, and a small call costs nearly as much as a large one. So few buckets
+ * are cheap (docs/how-to/citus.md, "Capacity"); four for each worker leave room for more workers.
  */
 const BUCKETS_OF_WORKER = 4;
 const BUCKETS_DEFAULT_MAX = 8;
