@@ -82,6 +82,18 @@ export function kept<Value>(make: (service: Service) => Value): (service: Servic
   };
 }
 
+/** Declares work of which a service does one piece at a time: a call ends after those that were made before it. */
+export function inOrder<Args extends readonly unknown[]>(
+  run: (service: Service, ...args: Args) => Promise<void>,
+): (service: Service, ...args: Args) => Promise<void> {
+  const last = kept(() => ({ done: Promise.resolve() }));
+  return (service, ...args) => {
+    const before = last(service);
+    before.done = before.done.catch(() => undefined).then(() => run(service, ...args));
+    return before.done;
+  };
+}
+
 export const PERMISSIONS = [
   'generate',
   'download',

@@ -1,4 +1,4 @@
-import { type Context, kept, type Service } from '../context.ts';
+import { type Context, inOrder, kept, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import { plainArray, type Sql, sql, textArray } from '../db/sql.ts';
@@ -32,11 +32,9 @@ type Calls = {
   /** The calls that are not written yet, by day and key. */
   days: Map<string, Map<string, number>>;
   timer: NodeJS.Timeout | undefined;
-  /** The current flush, if any. */
-  flushing: Promise<void>;
 };
 
-const callsOf = kept((): Calls => ({ days: new Map(), timer: undefined, flushing: Promise.resolve() }));
+const callsOf = kept((): Calls => ({ days: new Map(), timer: undefined }));
 
 /**
  * Counts a call of a key without a statement: calls are written together, up to half a minute later.
@@ -54,18 +52,15 @@ export function countCall(service: Service, keyId: string, now: Date, speaksFor:
  * Writes the calls counted so far, including those of a flush in progress. If they cannot be written now,
  * they are written with later ones; they only count in favor of a key.
  */
-export function flushCalls(service: Service): Promise<void> {
+export const flushCalls = inOrder(async (service) => {
   const calls = callsOf(service);
   clearTimeout(calls.timer);
   calls.timer = undefined;
   const due = calls.days;
   calls.days = new Map();
-  const earlier = calls.flushing;
-  calls.flushing = (async () => {
-    await earlier;
-    for (const [day, keys] of due) {
-      try {
-        const statement = sql`
+  for (const [day, keys] of due) {
+    try {
+      const statement = sql`
 insert into api_key_days as d (key_id, day, calls, last_call_at)
 select n.key_id, ${day}::date, n.calls, ${service.clock()}::timestamptz
 from unnest(${textArray([...keys.keys()])}::text[], ${plainArray([...keys.values()])}::bigint[])
@@ -73,15 +68,13 @@ from unnest(${textArray([...keys.keys()])}::text[], ${plainArray([...keys.values
 order by n.key_id
 on conflict (key_id, day) do update set
   calls = d.calls + excluded.calls, last_call_at = greatest(d.last_call_at, excluded.last_call_at)`;
-        await retrying(() => service.db.query(statement));
-      } catch (error) {
-        for (const [keyId, count] of keys) add(calls.days, day, keyId, count);
-        service.log.debug({ error: (error as Error).message }, 'calls could not be counted yet');
-      }
+      await retrying(() => service.db.query(statement));
+    } catch (error) {
+      for (const [keyId, count] of keys) add(calls.days, day, keyId, count);
+      service.log.debug({ error: (error as Error).message }, 'calls could not be counted yet');
     }
-  })();
-  return calls.flushing;
-}
+  }
+});
 
 function add(days: Calls['days'], day: string, keyId: string, count: number): void {
   const keys = days.get(day) ?? new Map<string, number>();

@@ -1,4 +1,4 @@
-import type { Actor, RefusedEvent, Service } from '../context.ts';
+import { type Actor, inOrder, type RefusedEvent, type Service } from '../context.ts';
 import type { Tallied } from '../tally.ts';
 import { audit, type Change } from './audit.ts';
 
@@ -22,10 +22,11 @@ export function recordRefusal(service: Service, event: RefusedEvent): void {
 }
 
 /**
- * Writes what is due. If it cannot be written, it is lost: the log still has it.
+ * Writes what is due, after what is being written already. If it cannot be written, it is lost: the log still
+ * has it.
  * @param all also the counts of the present period, before the process ends
  */
-export async function flushRefusals(service: Service, all = false): Promise<void> {
+export const flushRefusals = inOrder(async (service, all: boolean = false) => {
   const { refusals, clock, db, log } = service;
   const due = refusals.take(clock(), all);
   if (due.length === 0) return;
@@ -36,7 +37,7 @@ export async function flushRefusals(service: Service, all = false): Promise<void
   } catch (error) {
     log.warn({ refusals: due.length, error: (error as Error).message }, 'refusals are not in the audit');
   }
-}
+});
 
 function actorOf({ event: { actor, address, requestId } }: Tallied<RefusedEvent>): Actor {
   return actor ?? { kind: 'service', id: null, name: 'stranger', origin: address, requestId, reason: null };

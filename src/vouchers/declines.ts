@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { type Context, kept, type Service } from '../context.ts';
+import { type Context, inOrder, kept, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, sql, textArray } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
@@ -96,9 +96,10 @@ export function recordDecline(
 }
 
 /**
- * Writes the declines collected so far. If they cannot be written, they are lost: nothing depends on them.
+ * Writes the declines collected so far, after those that are being written already. If they cannot be written,
+ * they are lost: nothing depends on them.
  */
-export async function flushDeclines(service: Service): Promise<void> {
+export const flushDeclines = inOrder(async (service) => {
   const collected = collectionOf(service);
   clearTimeout(collected.timer);
   const { waiting, counts, dropped } = collected;
@@ -123,7 +124,7 @@ on conflict (day, code) do update set declines = c.declines + excluded.declines`
   } catch (error) {
     service.log.warn({ declines: waiting.length, error: (error as Error).message }, 'declines were not kept');
   }
-}
+});
 
 /**
  * Inserts declines, in columns of equal length. A voucher is found by one of two keys of its code, or is

@@ -104,6 +104,19 @@ test('refused codes, step-ups, roles and tokens name their principal', async (t)
   ]);
 });
 
+test('a flush waits for the refusals that another one is writing', async (t) => {
+  const { service, baseUrl } = await testService(t);
+  t.mock.method(service.refusals, 'schedule', () => {});
+  await new Browser(baseUrl).post('/session', { email: 'nobody@example.com', password: WRONG });
+  // As the timer of the service does it.
+  void flushRefusals(service);
+  await flushRefusals(service);
+  assert.deepEqual(
+    (await refusalsOf(service)).map(({ action }) => action),
+    ['session.refused'],
+  );
+});
+
 const now = new Date('2026-03-01T12:00:00Z');
 const later = (minutes: number) => new Date(now.getTime() + minutes * 60_000);
 
