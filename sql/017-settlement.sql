@@ -16,7 +16,7 @@ create table settlement_terms (
   -- VAT on the commission
   vat_ppm integer not null constraint settlement_terms_vat check (vat_ppm between 0 and 1000000),
   period settlement_period,
-  least_payout numeric(20, 4), -- in major units of each currency
+  min_payout numeric(20, 4), -- in major units of each currency
   -- from the end of the period to the payout
   delay_days integer constraint settlement_terms_delay check (delay_days between 0 and 366),
   payee text, -- the operator's name for the bank account
@@ -27,7 +27,7 @@ create table settlement_terms (
   made_at timestamptz not null,
   constraint settlement_terms_pkey primary key (merchant_id, product_id, valid_from),
   constraint settlement_terms_of_merchant
-    check ((product_id = 0) = (period is not null and least_payout is not null and delay_days is not null)),
+    check ((product_id = 0) = (period is not null and min_payout is not null and delay_days is not null)),
   constraint settlement_terms_account_is_whole check ((payee_last4 is null) = (payee_digest is null))
 );
 

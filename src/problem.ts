@@ -15,7 +15,7 @@ const TITLES = {
   'not-found': 'Not found',
   gone: 'It is no longer kept',
   exists: 'It exists already',
-  conflict: 'The present state does not permit this operation',
+  conflict: 'Not allowed in the current state',
   'idempotency-key-reused': 'The Idempotency-Key was used for another request',
   'in-progress': 'The same request is still being performed',
   'effect-changed': 'The effect is not what was confirmed',

@@ -457,7 +457,7 @@ where id = ${keyId}`);
 
 const pardon = changing({
   name: 'api-key.pardon',
-  title: 'Lift the guessing block',
+  title: 'Unblock',
   summary: "End a key's block for guessing: the guesses of today no longer count",
   path: '/api-keys/:keyId/pardon',
   input: { keyId: KeyId },

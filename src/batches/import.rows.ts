@@ -331,7 +331,7 @@ function readBalance(text: string | undefined, { currency, decimals, maxValue }:
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);
   if (minor === 0n) return void note('is 0: leave out vouchers that are used up');
   if (minor > MINOR_MAX || minor > maxValue)
-    return void note(`is above ${toText({ minor: maxValue, decimals })}, the greatest value of its product`);
+    return void note(`is above ${toText({ minor: maxValue, decimals })}, the maximum value of its product`);
   return minor;
 }
 

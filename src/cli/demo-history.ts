@@ -146,7 +146,7 @@ class Story {
         commission: 2.5,
         vat: 20,
         period: 'month',
-        leastPayout: 1,
+        minPayout: 1,
         delayDays: 3,
         payee: 'House bank',
         iban: 'DE89370400440532013000',

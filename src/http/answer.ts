@@ -33,7 +33,7 @@ type Row = Record<string, unknown>;
  * How refusals are reported: with the statuses of a dialect and the fields of an endpoint, or, for an unknown
  * path, without either.
  */
-type Manner = {
+type Rendering = {
   readonly statuses?: Dialect['statuses'];
   readonly notFound?: string | undefined;
   readonly fields?: readonly string[];
@@ -159,7 +159,7 @@ export function sendRefusal(
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
-  { statuses, notFound, fields = [] }: Manner,
+  { statuses, notFound, fields = [] }: Rendering,
 ): void {
   const refusal = toRefusal(error, request.raw.errored === null);
   if (!refusal) service.log.error({ requestId: request.id, err: error }, 'a request failed');

@@ -17,12 +17,12 @@ export const COMMANDS_ONLY = {
   'backup list': { why: 'It reads a folder of the machine.', approval: null },
   'backup verify': { why: 'It starts a copy of the database on the machine.', approval: null },
   'batch export': {
-    why: 'It writes codes and PINs in the clear. Over the network they leave sealed alone.',
+    why: 'It writes codes and PINs in the clear. Over the network they leave only sealed.',
     approval: CODES_LEAVE,
   },
   'db dump': { why: 'It reads everything, and the service is stopped.', approval: null },
   'db load': {
-    why: 'It makes the database that everything else works on.',
+    why: 'It creates the database that everything else needs.',
     approval: alone('Nobody is in the database yet.'),
   },
   'db archive': { why: 'It changes tables, which only the owner of the schema may.', approval: null },
@@ -32,7 +32,7 @@ export const COMMANDS_ONLY = {
   completion: { why: 'It prints a script for the shell of the machine.', approval: null },
   'db url': { why: 'It prints the password of the database.', approval: null },
   'import vouchers': {
-    why: 'It reads codes and PINs in the clear. Over the network they come sealed alone.',
+    why: 'It reads codes and PINs in the clear. Over the network they come only sealed.',
     approval: twoPeople({ why: 'It makes vouchers with money on them.' }),
   },
   'keyring drop': {
@@ -40,7 +40,7 @@ export const COMMANDS_ONLY = {
     approval: twoPeople({ why: 'What is sealed under the key can never be read again.' }),
   },
   'keyring make': {
-    why: 'A key leaves the machine only by the hand of who keeps it.',
+    why: 'Only the keeper of a key takes it off the machine.',
     approval: null,
   },
   'keyring seal': { why: 'It changes the key file of the machine.', approval: null },

@@ -152,7 +152,7 @@ export const invite = changing({
 const reset = changing({
   name: 'user.reset-2fa',
   title: 'Reset the second factor',
-  summary: "Take a user's password, second factors and sessions, and make a link to enroll again",
+  summary: "Remove a user's password, second factors and sessions, and make a link to enroll again",
   path: '/users/:id/reset-2fa',
   input: { id: NamedUser },
   output: InvitationSchema,

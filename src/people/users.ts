@@ -242,7 +242,7 @@ function disabling(verb: 'disable' | 'enable') {
     name: `user.${verb}`,
     summary:
       verb === 'disable'
-        ? 'Let a user sign in no more, and end its sessions'
+        ? 'Stop a user from signing in, and end their sessions'
         : 'Let a disabled user sign in again',
     path: `/users/:id/${verb}`,
     input: { id: NamedUser },
@@ -307,7 +307,7 @@ const erase = changing({
   input: { id: NamedUser },
   output: UserSchema,
   roles: GOVERN,
-  approval: alone('The person can sign in no more already, and the audit keeps what it proves.'),
+  approval: alone('The person cannot sign in any more, and the audit keeps what it proves.'),
   risk: 'step-up',
   run: (caller, { id }) =>
     changeUser(caller, toId(id), async (tx, user) => {

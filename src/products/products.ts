@@ -87,8 +87,8 @@ const TERMS = {
 };
 /** The amounts that can change, in an input: in major units. */
 const AMOUNTS = {
-  minValue: Titled('Lowest value', Amount('The least value of a voucher.')),
-  maxValue: Titled('Highest value', Amount('The greatest value of a voucher.')),
+  minValue: Titled('Minimum value', Amount('The minimum value of a voucher.')),
+  maxValue: Titled('Maximum value', Amount('The maximum value of a voucher.')),
   cashOutBelow: Titled(
     'Cash-out at tills below',
     Nullable(Amount('In major units.'), {
@@ -164,9 +164,9 @@ type NewProduct = Omit<Product, 'id' | 'onSale' | Optional> & Partial<Pick<Produ
 
 const VALIDITY_DAYS = 365;
 const QUANTITY_DEFAULT_MAX = 100_000;
-/** The default highest value, in major units. */
-const GREATEST_VALUE = 100_000n;
-/** The default lowest value is a hundredth, or one minor unit if the currency has no hundredths. */
+/** The default maximum value, in major units. */
+const DEFAULT_VALUE_MAX = 100_000n;
+/** The default minimum value is a hundredth, or one minor unit if the currency has no hundredths. */
 const DECIMALS_MIN = 2;
 
 /** Returns the default terms of a product. */
@@ -178,7 +178,7 @@ export function productDefaults(currency: string, decimals: number) {
     scope: 'network',
     expiryPolicy: 'operator',
     minValue: 10n ** BigInt(Math.max(decimals - DECIMALS_MIN, 0)),
-    maxValue: GREATEST_VALUE * 10n ** BigInt(decimals),
+    maxValue: DEFAULT_VALUE_MAX * 10n ** BigInt(decimals),
     maxQuantity: QUANTITY_DEFAULT_MAX,
     validityDays: VALIDITY_DAYS,
   } as const;

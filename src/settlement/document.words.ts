@@ -47,7 +47,7 @@ export const WORDS: Readonly<Record<Language, Words>> = {
       product: (currency) => `Product, in ${currency}`,
       REDEEMED: 'Redemptions',
       REVERSED: 'Reversals',
-      EARLIER_REVERSAL: 'Of earlier periods',
+      EARLIER_REVERSAL: 'From earlier periods',
       COMMISSION: 'Commission',
       COMMISSION_VAT: 'VAT',
       net: 'Net',

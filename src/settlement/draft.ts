@@ -132,7 +132,7 @@ where f.day = ${firstDay}::date and t.day = ${lastDay}::date`);
   if (!found) throw notClosed(lastDay);
   const { closing, outstanding } = found;
   const left = closing - outstanding;
-  const payable = left > 0n && left >= leastOf(terms, decimals) ? left : 0n;
+  const payable = left > 0n && left >= minPayoutOf(terms, decimals) ? left : 0n;
   return { ...found, payable, dueOn: addDays(lastDay, terms?.delayDays ?? 0) };
 }
 
@@ -151,7 +151,7 @@ ${insertInto('settlements as s', row)}
 on conflict (merchant_id, currency, first_day) do update set ${assign(row)}
 where s.state = 'DRAFT'
 returning s.id`);
-  if (!stored) throw new Error('a draft that stands before the approved settlements');
+  if (!stored) throw new Error('a draft older than an approved settlement');
   await tx.query(sql`delete from settlement_lines where settlement_id = ${stored.id}`);
   await tx.query(insertLines(stored.id, s));
   return getSettlement(tx, stored.id);
@@ -193,9 +193,9 @@ group by product_id, kind, is_earlier having sum(rows) > 0`;
 
 const notClosed = (day: string) => new Refusal('17', { message: `Invalid date: ${day} is not closed` });
 
-/** Returns the least payout in minor units. Terms give it in major units, which fit every currency. */
-function leastOf(terms: Terms | undefined, decimals: number): bigint {
-  const [whole = '0', fraction = ''] = String(terms?.leastPayout ?? 0).split('.');
+/** Returns the minimum payout in minor units. Terms give it in major units, which fit every currency. */
+function minPayoutOf(terms: Terms | undefined, decimals: number): bigint {
+  const [whole = '0', fraction = ''] = String(terms?.minPayout ?? 0).split('.');
   const minor = BigInt(whole + fraction.padEnd(decimals, '0').slice(0, decimals));
   return fraction.length > decimals ? minor + 1n : minor;
 }

@@ -33,7 +33,7 @@ export const OF_ACCOUNT = { account: 'SETTLEMENT', merchantId: '{merchantId}' };
 
 const PAYABLE = when(
   { payable: ['0'] },
-  none('Nothing is owed, or less than the least payout.'),
+  none('Nothing is owed, or less than the minimum payout.'),
   sumOf('closing', '-outstanding'),
 );
 
@@ -55,7 +55,7 @@ export const SettlementSchema = Type.Object({
   ),
   closing: Titled('Closing balance', Money(balance(OF_ACCOUNT), 'The balance at the end.')),
   outstanding: Money(sumOf('earlier.outstanding'), 'The unpaid amount of earlier settlements at that time.'),
-  payable: Money(PAYABLE, 'The amount to be paid; 0 if it is below the least payout, and is carried over.'),
+  payable: Money(PAYABLE, 'The amount to be paid; 0 if it is below the minimum payout, and is carried over.'),
   dueOn: Day,
   closingHash: Titled('Day hash', Text),
   root: Type.String({

@@ -42,7 +42,7 @@ const TermsSchema = Type.Object({
   commission: Percent('In percent of what is redeemed.'),
   vat: Percent('In percent of the commission.'),
   period: Titled('Settled every', Nullable(Word(PERIODS))),
-  leastPayout: Nullable(Opening(SETTING, Type.Number())),
+  minPayout: Titled('Minimum payout', Nullable(Opening(SETTING, Type.Number()))),
   delayDays: Titled(
     'Payout after (days)',
     Nullable(Opening(SETTING, Type.Integer({ minimum: 0, maximum: DELAY_MAX_DAYS }))),
@@ -51,13 +51,13 @@ const TermsSchema = Type.Object({
   last4: Titled('Account ends with', NullableText),
 });
 
-/** Terms. The least payout is in major units, which fit every currency. */
+/** Terms. The minimum payout is in major units, which fit every currency. */
 export type Terms = Static<typeof TermsSchema>;
 
 const COLUMNS = sql`
 t.merchant_id::text as "merchantId", p.code as product, t.valid_from::text as "from",
 t.commission_ppm / ${PERCENT_PPM}::float8 as commission, t.vat_ppm / ${PERCENT_PPM}::float8 as vat, t.period,
-t.least_payout::float8 as "leastPayout", t.delay_days as "delayDays", t.payee, t.payee_last4 as last4`;
+t.min_payout::float8 as "minPayout", t.delay_days as "delayDays", t.payee, t.payee_last4 as last4`;
 
 /** Returns the merchant's own terms on a day, with the keyed digest of the account that is paid. */
 export async function termsOn(
@@ -96,7 +96,7 @@ where t.merchant_id = ${id} order by t.product_id, t.valid_from limit 10000`);
 });
 
 /** The fields that belong to the terms of a merchant, not to those of a product. */
-const OF_MERCHANT = ['period', 'leastPayout', 'delayDays', 'payee', 'iban'] as const;
+const OF_MERCHANT = ['period', 'minPayout', 'delayDays', 'payee', 'iban'] as const;
 
 const NewTerms = {
   merchantId: MerchantId,
@@ -107,8 +107,9 @@ const NewTerms = {
   commission: Percent('In percent of what is redeemed.'),
   vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
   period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
-  leastPayout: Type.Optional(
+  minPayout: Type.Optional(
     Type.Number({
+      title: 'Minimum payout',
       minimum: 0,
       maximum: 999_999_999_999,
       description: 'Smaller amounts are carried over. In major units; left out: 0.',
@@ -134,11 +135,11 @@ const NewTerms = {
   ),
 };
 
-/** Returns the least payout as text. It has as many decimals as the currency with the most. */
-function leastPayoutOf(amount: number): string {
+/** Returns the minimum payout as text. It has as many decimals as the currency with the most. */
+function minPayoutOf(amount: number): string {
   const decimal = parseDecimal(String(amount));
   if (!decimal || decimal.scale > DECIMALS_MAX)
-    throw invalid('leastPayout', 'decimals', 'has up to four decimals');
+    throw invalid('minPayout', 'decimals', 'has up to four decimals');
   return String(amount);
 }
 
@@ -165,10 +166,10 @@ export async function makeTerms(
     const [made] = await tx.query<Terms>(sql`
 with t as (
   insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period,
-    least_payout, delay_days, payee, payee_last4, payee_digest, made_by, made_at)
+    min_payout, delay_days, payee, payee_last4, payee_digest, made_by, made_at)
   values (${id}, ${productId}, ${from}::date, ${toPpm(commission, 'commission')}, ${toPpm(vat, 'vat')},
     ${ofMerchant(given.period ?? 'month')}::settlement_period,
-    ${ofMerchant(leastPayoutOf(given.leastPayout ?? 0))}::numeric, ${ofMerchant(given.delayDays ?? 0)},
+    ${ofMerchant(minPayoutOf(given.minPayout ?? 0))}::numeric, ${ofMerchant(given.delayDays ?? 0)},
     ${given.payee ?? null}, ${iban?.slice(-LAST_CHARACTERS) ?? null},
     ${iban && digestOfIban(service, iban)}, ${actor.name}, ${service.clock()})
   on conflict do nothing returning *
@@ -189,7 +190,7 @@ const set = changing({
   title: 'Set terms',
   summary: 'Set the terms of a merchant, or of one of its products, from a day on',
   description:
-    'The period, the least payout, the delay and the payee belong to the merchant, not to a product.',
+    'The period, the minimum payout, the delay and the payee belong to the merchant, not to a product.',
   path: '/settlement-terms',
   command: 'settlement terms set',
   input: NewTerms,

@@ -132,7 +132,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   'permissions of merchants': "update merchants set permissions = permissions || '{update-redemption}'",
   merchant_names: "update merchant_names set name = 'Another'",
   daily_limits: 'update daily_limits set amount_minor = amount_minor + 1',
-  settlement_terms: 'update settlement_terms set least_payout = least_payout + 1',
+  settlement_terms: 'update settlement_terms set min_payout = min_payout + 1',
   'bank accounts of merchants': "update settlement_terms set payee_digest = sha256('\\x00')",
   floats: 'update floats set low_minor = low_minor + 1 where low_minor is not null',
   products: "update products set code = 'OTHER' where code = 'GIFT'",

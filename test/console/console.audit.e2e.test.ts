@@ -46,7 +46,7 @@ async function change({ ask, owner, join, merchantId, sold }: Stage): Promise<vo
   const proposals = [
     ['/settings/limits/USD', { amount: 20_000 }],
     ['/bank/pay-in/USD', { iban: IBAN }],
-    ['/settlement-terms', { merchantId, from: '2026-03-09', commission: 2.5, leastPayout: 25 }],
+    ['/settlement-terms', { merchantId, from: '2026-03-09', commission: 2.5, minPayout: 25 }],
     ['/floats/refund', { merchantId, amount: 34.5, reference: 'back' }],
   ] as const;
   const second = await join('owner');

@@ -102,7 +102,7 @@ test('two people set the terms of a merchant, which the page shows with their cu
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('From').fill('2026-04-01');
   await dialog.getByLabel('Commission').fill('3.25');
-  await dialog.getByLabel('Least payout').fill('25.00');
+  await dialog.getByLabel('Minimum payout').fill('25.00');
   await dialog.getByRole('button', { name: 'Set terms' }).click();
   await dialog.getByText('Proposed', { exact: true }).waitFor();
   const checker = await pageOf(browser, stage.listening, stage.owner.browser);

@@ -125,7 +125,7 @@ test('a settlement goes from terms and a draft to documents, the payout file and
   await settledDay(scene);
   const merchantId = String(scene.shop.merchant.id);
   const [terms] = (await ask('settlement.list-terms', { merchantId })).items;
-  assert.deepEqual([terms.commission, terms.vat, terms.leastPayout, terms.last4], [2.5, 20, 0, '3000']);
+  assert.deepEqual([terms.commission, terms.vat, terms.minPayout, terms.last4], [2.5, 20, 0, '3000']);
   const later = { merchantId, from: '2026-04-01', commission: 1.25, product: 'DEFAULT' };
   assert.equal((await ask('settlement.terms', later)).commission, 1.25);
   await assert.rejects(
@@ -137,8 +137,8 @@ test('a settlement goes from terms and a draft to documents, the payout file and
     /commission has up to four/,
   );
   await assert.rejects(
-    ask('settlement.terms', { ...later, product: null, leastPayout: 1e-5 }),
-    /leastPayout has up to four/,
+    ask('settlement.terms', { ...later, product: null, minPayout: 1e-5 }),
+    /minPayout has up to four/,
   );
   await refuseCountries(ask);
   const [draft] = (await ask('settlement.draft', {})).items;

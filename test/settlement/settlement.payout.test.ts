@@ -152,7 +152,7 @@ test('the statement cuts neither headings nor large amounts', async (t) => {
   const letter = await readLetter(ledger.started.service.db, settlement);
   const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines, [], letter);
   const [page] = await readSheet(pdf);
-  const words = ['Redemptions', 'Reversals', 'Of earlier periods', 'Commission', 'A gift card'];
+  const words = ['Redemptions', 'Reversals', 'From earlier periods', 'Commission', 'A gift card'];
   const written = new Intl.NumberFormat('en', { minimumFractionDigits: 2 });
   const amounts = lines.map(({ amount }) =>
     written.format(dollars(amount) as Intl.StringNumericLiteral).replace('-', '−'),

@@ -24,7 +24,7 @@ test('a settlement leads from the redemptions to the payout, with the commission
   const bank = { bankReference: 'B', valueDate: '2026-03-02', reference: 'p' };
   await pay(operator, { settlementId: first?.id ?? 0, ...bank });
   await ledger.at('2026-03-02T11:00:00Z');
-  await terms(operator, merchantId, { from: '2026-03-02', commission: 1, leastPayout: 500 });
+  await terms(operator, merchantId, { from: '2026-03-02', commission: 1, minPayout: 500 });
   const now = ledger.started.service.clock();
   await updateRedemption({ ...shop, now }, { reference: 'sale 1', amountUsed: 0 });
   const [card] = await sell({ ...issuer, now }, 1, 200);

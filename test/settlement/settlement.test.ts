@@ -166,10 +166,10 @@ test('an amount that is approved but not yet paid is not part of the next payout
   );
 });
 
-test('an amount below the least payout is carried over', async (t) => {
+test('an amount below the minimum payout is carried over', async (t) => {
   const scene = await openScene(t);
   const { ledger, issuer, shop } = scene;
-  await terms(ledger.operator, shop.merchant.id, { leastPayout: 50 });
+  await terms(ledger.operator, shop.merchant.id, { minPayout: 50 });
   const [voucher] = await sell(issuer, 1, 10);
   assert.ok(voucher);
   await spend(shop, voucher, 10);

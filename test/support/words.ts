@@ -24,4 +24,5 @@ export const WORDS: readonly (readonly [pattern: string, instead: string, except
   ['(type|class|interface) (Watch|Pace|Call)', 'OnProgress, Limiter, Request: the field has a word'],
   ['scrip keys?(?! ring)', 'scrip api-key or scrip keyring'],
   ['prefunded balance', 'float'],
+  ['(least|greatest|lowest|highest) (values?|payouts?)', 'minimum, maximum'],
 ];

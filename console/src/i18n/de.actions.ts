@@ -246,7 +246,7 @@ export const hints: Readonly<Record<string, string>> = {
   'settlement.terms.commission': 'In Prozent des eingelösten Betrags, zum Beispiel 2.5.',
   'settlement.terms.vat': 'In Prozent der Provision. Leer: 0.',
   'settlement.terms.period': 'Leer: ein Monat. Nicht für ein einzelnes Produkt.',
-  'settlement.terms.leastPayout': 'Weniger wird vorgetragen.',
+  'settlement.terms.minPayout': 'Weniger wird vorgetragen.',
   'settlement.terms.delayDays': 'Vom Ende des Zeitraums bis zur Auszahlung.',
   'settlement.terms.payee': 'Wie Sie das Bankkonto des Händlers nennen.',
   'settlement.terms.iban':

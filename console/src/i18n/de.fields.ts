@@ -159,7 +159,7 @@ export const fields: Catalogue['fields'] = {
   logo: 'Logo',
   lastUsedAt: 'Zuletzt benutzt',
   lastUsedOn: 'Zuletzt benutzt am',
-  leastPayout: 'Mindestauszahlung',
+  minPayout: 'Mindestauszahlung',
   limit: 'Grenze',
   line: 'Zeile',
   link: 'Link',

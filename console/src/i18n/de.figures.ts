@@ -30,7 +30,7 @@ export const unopened: Readonly<Record<string, string>> = {
     'Umsätze der Bank, bei denen die zugeordneten Bewegungen stehen.',
   'It follows from earlier settlements, or from the steps before it.':
     'Ergibt sich aus früheren Abrechnungen oder aus den Schritten davor.',
-  'Nothing is owed, or less than the least payout.':
+  'Nothing is owed, or less than the minimum payout.':
     'Nichts ist geschuldet, oder weniger als die kleinste Auszahlung.',
   'Of one request, and not a sum.': 'Aus einer einzelnen Anfrage und keine Summe.',
   'Of the bank, and not of the books: its statements and entries are below.':

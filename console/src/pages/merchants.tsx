@@ -159,10 +159,10 @@ function useMerchantTabs(merchantId: string, floats: Floats | undefined) {
       text: merchant.noTerms,
       create: 'settlement.terms',
       of: 'settlement.list-terms',
-      columns: ['from', 'product', 'commission', 'vat', 'period', 'leastPayout'],
-      cell: (name, { product, leastPayout }) => {
+      columns: ['from', 'product', 'commission', 'vat', 'period', 'minPayout'],
+      cell: (name, { product, minPayout }) => {
         if (name === 'product') return product === null ? merchant.allProducts : undefined;
-        return name === 'leastPayout' && typeof leastPayout === 'number' ? inEach(leastPayout) : undefined;
+        return name === 'minPayout' && typeof minPayout === 'number' ? inEach(minPayout) : undefined;
       },
     },
     { key: 'users', label: nav.users, text: empty.users, create: 'user.invite', of: 'user.list' },

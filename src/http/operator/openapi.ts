@@ -30,7 +30,7 @@ const ProblemSchema = Type.Object(
     status: Type.Integer(),
     code: Type.String({ description: 'A status code of the interface, or a name. Decide by this.' }),
     detail: Type.Optional(Type.String({ description: 'What is wrong and what to do, for people.' })),
-    requestId: Type.String({ description: 'Give it to support.' }),
+    requestId: Type.String({ description: 'Quote it when you contact support.' }),
     errors: Type.Optional(
       Type.Array(
         Type.Object({
@@ -50,7 +50,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '401': 'The token or the session is missing or not valid.',
   '403': 'The roles do not permit it, or a second factor or another person is needed.',
   '404': 'What the request names does not exist.',
-  '409': 'The present state does not permit it.',
+  '409': 'Not allowed in the current state.',
   '429': 'Too many requests: wait as many seconds as `Retry-After` says.',
   '503': 'The service is overloaded, or has no database.',
 };
