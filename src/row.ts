@@ -1,5 +1,5 @@
-import type { Static, TObject, TSchema } from 'typebox';
-import { raw, type Sql } from './db/sql.ts';
+import type { Static, TObject, TProperties, TSchema } from 'typebox';
+import { named, raw, type Sql } from './db/sql.ts';
 
 /**
  * The columns of a row follow from the schema of the row: `maxQuantity` is `max_quantity`, and an amount
@@ -17,14 +17,19 @@ function columnOf(field: string, schema: TSchema | undefined): string {
 /**
  * Returns what `select` takes to read rows in the shape of a schema. Ids and days are read as text.
  * @param from the table's name in the statement, if it is not the only table
+ * @param read the expressions of fields that are no columns of their names
  */
-export function columnsOf({ properties }: TObject, from?: string): Sql {
-  const columns = Object.entries(properties).map(([field, schema]) => {
+export function columnsOf<Properties extends TProperties>(
+  { properties }: TObject<Properties>,
+  from?: string,
+  read: { readonly [Field in keyof Properties]?: Sql } = {},
+): Sql {
+  const columns = Object.entries<TSchema>(properties).map(([field, schema]) => {
     const column = `${from === undefined ? '' : `${from}.`}${columnOf(field, schema)}`;
     const isText = (schema as Shape).pattern !== undefined;
-    return `${column}${isText ? '::text' : ''} as "${field}"`;
+    return [field, read[field] ?? raw(`${column}${isText ? '::text' : ''}`)];
   });
-  return raw(columns.join(', '));
+  return named(Object.fromEntries(columns));
 }
 
 /** Returns the given fields of a row by the names of their columns, for `insertInto` and `assign`. */

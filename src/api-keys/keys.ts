@@ -12,6 +12,7 @@ import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeop
 import { Page } from '../page.ts';
 import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import {
   Count,
   End,
@@ -187,14 +188,21 @@ from api_keys where id = ${keyId} for update`;
   return requireRow(tx, statement, `key ${keyId}`);
 }
 
+const COLUMNS = columnsOf(KeySchema, 'k', {
+  keyId: sql`k.id`,
+  madeBy: sql`case when k.is_of_merchant then 'merchant' else 'operator' end`,
+  limit: sql`
+case when k.calls_per_second is not null
+  then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end`,
+  lastUsedAt: sql`l.last_call_at`,
+  calls: sql`coalesce(d.calls, 0)::float8`,
+  guesses: sql`coalesce(d.guesses, 0)`,
+  blockedAt: sql`d.blocked_at`,
+});
+
 /** Selects keys, with their counts of today and their last use. */
 const select = (service: Service, condition: Sql): Sql => sql`
-select k.id as "keyId", k.name, k.merchant_id::text as "merchantId", k.created_at as "createdAt",
-  k.revoked_at as "revokedAt", k.expires_at as "expiresAt", k.rotated_to as "rotatedTo", k.scopes,
-  k.networks, case when k.calls_per_second is not null
-    then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end as "limit",
-  l.last_call_at as "lastUsedAt", coalesce(d.calls, 0)::float8 as calls, coalesce(d.guesses, 0) as guesses,
-  d.blocked_at as "blockedAt", case when k.is_of_merchant then 'merchant' else 'operator' end as "madeBy"
+select ${COLUMNS}
 from api_keys k
 left join api_key_days d on d.key_id = k.id and d.day = ${dayOf(service.clock())}::date
 left join lateral (

@@ -7,6 +7,7 @@ import { listing } from '../listing.ts';
 import { reading } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
+import { columnsOf } from '../row.ts';
 import {
   Count,
   Day,
@@ -77,10 +78,14 @@ const EntrySchema = Type.Object({
 /** An entry of the bank. The amounts are in minor units. */
 export type Entry = Static<typeof EntryRow>;
 
+const COLUMNS = columnsOf(EntryRow, 'e', {
+  currency: sql`a.currency`,
+  reference: sql`e.entry_reference`,
+});
+
 /** Selects entries `e` with the currency of their account. @param more further columns */
 export const entriesWhere = (condition: Sql, more: Sql = sql``): Sql => sql`
-select e.id::text, e.account, a.currency, e.entry_reference as reference, e.booked_on::text as "bookedOn",
-  e.amount_minor as amount, e.matched_minor as matched, e.description ${more}
+select ${COLUMNS} ${more}
 from bank_entries e join bank_accounts a on a.name = e.account
 where ${condition}`;
 

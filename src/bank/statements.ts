@@ -3,6 +3,7 @@ import { type Sql, sql } from '../db/sql.ts';
 import { none } from '../figure.ts';
 import { listing } from '../listing.ts';
 import { SEE } from '../principal.ts';
+import { columnsOf } from '../row.ts';
 import { Count, Day, Id, Money, Nullable, Opening, Text, Time } from '../schema.ts';
 import { BankName } from './accounts.ts';
 import { STATED } from './statement.ts';
@@ -34,18 +35,22 @@ const StatementSchema = Type.Object({
   importedAt: Time,
 });
 
+const COLUMNS = columnsOf(StatementSchema, 'f', {
+  currency: sql`a.currency`,
+  missing: sql`
+(f.closing_minor - f.opening_minor
+  - (select coalesce(sum(e.amount_minor), 0) from bank_entries e where e.file_id = f.id))::bigint`,
+  gap: sql`
+f.opening_minor - (
+  select b.closing_minor from bank_files b
+  where b.account = f.account and (b.closing_on, b.id) < (f.closing_on, f.id)
+  order by b.closing_on desc, b.id desc limit 1
+)`,
+});
+
 /** Selects statements `f`. */
 export const statementsWhere = (condition: Sql): Sql => sql`
-select f.id::text, f.account, a.currency, f.format, f.entries, f.opening_minor as opening,
-  f.opening_on::text as "openingOn", f.closing_minor as closing, f.closing_on::text as "closingOn",
-  (f.closing_minor - f.opening_minor
-    - (select coalesce(sum(e.amount_minor), 0) from bank_entries e where e.file_id = f.id))::bigint
-    as missing,
-  f.opening_minor - (
-    select b.closing_minor from bank_files b
-    where b.account = f.account and (b.closing_on, b.id) < (f.closing_on, f.id)
-    order by b.closing_on desc, b.id desc limit 1
-  ) as gap, f.imported_by as "importedBy", f.imported_at as "importedAt"
+select ${COLUMNS}
 from bank_files f join bank_accounts a on a.name = f.account
 where ${condition}`;
 

@@ -9,6 +9,7 @@ import { alone, type Caller, changing, reading, tableOf } from '../operation.ts'
 import { CARE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
+import { columnsOf } from '../row.ts';
 import { Count, Id, NullableText, NullableTime, Text, Time, toId, Word } from '../schema.ts';
 import type { Group, Run } from './queue.ts';
 
@@ -41,9 +42,12 @@ export const JobSchema = Type.Object(
 
 export type Job = Static<typeof JobSchema>;
 
-const COLUMNS = sql`
-id::text, task as operation, input::json, state, total, done, failed, actor::jsonb ->> 'name' as "createdBy",
-created_at as "createdAt", started_at as "startedAt", ended_at as "endedAt", result::jsonb, failure`;
+const COLUMNS = columnsOf(JobSchema, undefined, {
+  operation: sql`task`,
+  input: sql`input::json`,
+  createdBy: sql`actor::jsonb ->> 'name'`,
+  result: sql`result::jsonb`,
+});
 
 /** The work of a job: for each of its subjects, or as a whole. */
 type JobRun =

@@ -13,6 +13,7 @@ import { invalid, notFound, requireRow } from '../problem.ts';
 import { LANGUAGES } from '../products/designs.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import { columnsOf } from '../row.ts';
 import {
   At,
   Line,
@@ -82,10 +83,8 @@ export type MerchantInfo = Static<typeof MerchantSchema> & {
 };
 
 const COLUMNS = sql`
-m.id, m.name, m.permissions, m.opaque, p.code as product, m.language, m.download_approval as "downloadApproval",
-m.suspended_at as "suspendedAt",
-m.created_at as "createdAt", m.default_product_id as "defaultProductId",
-m.is_limited as "isLimited"`;
+${columnsOf(MerchantSchema, 'm', { id: sql`m.id`, product: sql`p.code` })},
+m.default_product_id as "defaultProductId", m.is_limited as "isLimited"`;
 
 export async function findMerchant(db: Queries, id: number): Promise<MerchantInfo | undefined> {
   const [merchant] = await db.query<MerchantInfo>(sql`

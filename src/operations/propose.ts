@@ -6,6 +6,7 @@ import { sql } from '../db/sql.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import type { Principal } from '../principal.ts';
 import { Problem, requireRow } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import { Id, Nullable, NullableText, NullableTime, Text, Time, Titled, Word } from '../schema.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { HOUR_MS } from '../time.ts';
@@ -106,14 +107,15 @@ export type Proposal = Approval & {
 
 /** The columns of an approval, as it is at a time. The schema leaves out what only the service reads. */
 export const columns = (now: Date) => sql`
-id::text, case when state = 'PENDING' and expires_at <= ${now} then 'EXPIRED' else state end as state, operation,
-input::json, statement::json, effect::json,
-maker::json, reason, created_at as "createdAt", case mode when 'delay' then not_before end as "notBefore",
-expires_at as "expiresAt",
-case when mode = 'two-people' and maker_id is null then 2 else 1 end as approvers,
-first_checker as "firstChecker", checker, is_alone as alone, is_break_glass as "breakGlass", comment,
-decided_at as "decidedAt", output::json,
-mode, merchant_id as "merchantId", maker_id as "makerId", token_id as "tokenId",
+${columnsOf(ApprovalSchema, undefined, {
+  state: sql`case when state = 'PENDING' and expires_at <= ${now} then 'EXPIRED' else state end`,
+  ...{ input: sql`input::json`, statement: sql`statement::json`, effect: sql`effect::json` },
+  ...{ maker: sql`maker::json`, output: sql`output::json` },
+  notBefore: sql`case mode when 'delay' then not_before end`,
+  approvers: sql`case when mode = 'two-people' and maker_id is null then 2 else 1 end`,
+  alone: sql`is_alone`,
+  breakGlass: sql`is_break_glass`,
+})}, mode, merchant_id as "merchantId", maker_id as "makerId", token_id as "tokenId",
 first_checker_id as "firstCheckerId"`;
 
 /** Selects an approval among those of the caller's merchant, or of the operator. */

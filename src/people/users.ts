@@ -9,6 +9,7 @@ import { merchantNamed } from '../merchants/merchants.ts';
 import { type Asked, alone, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { ALL_ROLES, GOVERN, PORTAL_ROLES, ROLES } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import {
   Count,
   Id,
@@ -76,15 +77,18 @@ export type Account = User & {
   readonly isBound: boolean;
 };
 
-const COLUMNS = sql`
-u.id, u.email, u.name, u.merchant_id as "merchantId", u.roles,
+const OF_USER = columnsOf(UserSchema, 'u', {
+  id: sql`u.id`,
+  merchantId: sql`u.merchant_id`,
+  state: sql`
 case when u.erased_at is not null then 'erased' when u.disabled_at is not null then 'disabled'
-  when u.enrolled_at is not null then 'active' else 'invited' end as state,
-u.confirmed_at is not null as confirmed,
-case when u.enrolled_at is null then '{}' else ${FACTORS} end as factors,
-(select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)
-  as "recoveryCodes",
-u.signed_in_at as "signedInAt", u.created_at as "createdAt", u.handed_to is null as "hasPrintedLink"`;
+  when u.enrolled_at is not null then 'active' else 'invited' end`,
+  confirmed: sql`u.confirmed_at is not null`,
+  factors: sql`case when u.enrolled_at is null then '{}' else ${FACTORS} end`,
+  recoveryCodes: sql`
+(select count(*)::integer from recovery_codes r where r.user_id = u.id and r.used_at is null)`,
+});
+const COLUMNS = sql`${OF_USER}, u.handed_to is null as "hasPrintedLink"`;
 
 const PROOFS = sql`
 u.password_hash as "passwordHash", u.totp_secret as "totpSecret", u.enrolled_at as "enrolledAt",

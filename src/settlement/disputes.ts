@@ -8,6 +8,7 @@ import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
+import { columnsOf } from '../row.ts';
 import {
   Id,
   Line,
@@ -37,10 +38,11 @@ export const DisputeSchema = Type.Object({
 });
 type Dispute = Static<typeof DisputeSchema>;
 
-const COLUMNS = sql`
-d.id::text, d.line, d.comment, d.made_by as by, d.made_at as at,
-case when d.answer is null then 'OPEN' else 'ANSWERED' end as state, d.answer, d.answered_by as "answeredBy",
-d.answered_at as "answeredAt"`;
+const COLUMNS = columnsOf(DisputeSchema, 'd', {
+  by: sql`d.made_by`,
+  at: sql`d.made_at`,
+  state: sql`case when d.answer is null then 'OPEN' else 'ANSWERED' end`,
+});
 
 /** Returns the disputes about a settlement, oldest first. */
 export async function disputesOf(db: Queries, { id }: { readonly id: string }): Promise<Dispute[]> {

@@ -7,6 +7,7 @@ import { toSum } from '../money.ts';
 import type { Asked } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import {
   Day,
   Id,
@@ -88,18 +89,16 @@ const ListedSchema = Type.Object({
 /** A settlement. The amounts are in minor units. */
 export type Settlement = Static<typeof SettlementSchema>;
 
-const COLUMNS = sql`
-s.id::text, s.merchant_id::text as "merchantId", m.name as merchant, s.state,
-settlement_number(s.merchant_id, s.year, s.number) as number, s.currency,
-s.first_day::text as "firstDay", s.last_day::text as "lastDay", s.starts_at as "startsAt", s.ends_at as "endsAt",
-s.zone, s.due_on::text as "dueOn", encode(s.closing_hash, 'hex') as "closingHash",
-encode(s.root, 'hex') as root, s.made_by as "madeBy",
-s.made_at as "madeAt", s.approved_by as "approvedBy", s.approved_at as "approvedAt",
-encode(s.content_hash, 'hex') as "contentHash", s.file_id::text as "fileId",
-(select count(*) from settlement_disputes d where d.settlement_id = s.id and d.answer is null)::integer
-  as "openDisputes",
-s.carried_minor as carried, s.closing_minor as closing, s.outstanding_minor as outstanding,
-s.payable_minor as payable`;
+const COLUMNS = columnsOf(SettlementSchema, 's', {
+  merchant: sql`m.name`,
+  number: sql`settlement_number(s.merchant_id, s.year, s.number)`,
+  closingHash: sql`encode(s.closing_hash, 'hex')`,
+  root: sql`encode(s.root, 'hex')`,
+  contentHash: sql`encode(s.content_hash, 'hex')`,
+  openDisputes: sql`
+(select count(*) from settlement_disputes d where d.settlement_id = s.id and d.answer is null)::integer`,
+  fileId: sql`s.file_id::text`,
+});
 
 const settlementWhere = (condition: Sql) => sql`
 select ${COLUMNS} from settlements s join merchants m on m.id = s.merchant_id where ${condition}`;

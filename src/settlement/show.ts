@@ -5,6 +5,7 @@ import { balance, type Figure, fieldOf, moved, none, opening, sumOf, when } from
 import { COMMISSION, kindsOn, MovementWord, movementOf } from '../ledger/kinds.ts';
 import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
+import { columnsOf } from '../row.ts';
 import {
   Day,
   Money,
@@ -166,8 +167,7 @@ const PayoutSchema = Type.Object({
 
 async function payoutsOf(db: Queries, { id }: Settlement): Promise<Static<typeof PayoutSchema>[]> {
   return db.query(sql`
-select id as "transactionId", kind::text, amount_minor as amount, bank_reference as "bankReference",
-  value_date::text as "valueDate", occurred_at as "occurredAt"
+select ${columnsOf(PayoutSchema, undefined, { transactionId: sql`id`, kind: sql`kind::text` })}
 from settlement_payouts where settlement_id = ${id} order by id`);
 }
 

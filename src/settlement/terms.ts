@@ -13,6 +13,7 @@ import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
+import { columnsOf } from '../row.ts';
 import {
   checkDay,
   Day,
@@ -54,10 +55,14 @@ const TermsSchema = Type.Object({
 /** Terms. The minimum payout is in major units, which fit every currency. */
 export type Terms = Static<typeof TermsSchema>;
 
-const COLUMNS = sql`
-t.merchant_id::text as "merchantId", p.code as product, t.valid_from::text as "from",
-t.commission_ppm / ${PERCENT_PPM}::float8 as commission, t.vat_ppm / ${PERCENT_PPM}::float8 as vat, t.period,
-t.min_payout::float8 as "minPayout", t.delay_days as "delayDays", t.payee, t.payee_last4 as last4`;
+const COLUMNS = columnsOf(TermsSchema, 't', {
+  product: sql`p.code`,
+  from: sql`t.valid_from::text`,
+  commission: sql`t.commission_ppm / ${PERCENT_PPM}::float8`,
+  vat: sql`t.vat_ppm / ${PERCENT_PPM}::float8`,
+  minPayout: sql`t.min_payout::float8`,
+  last4: sql`t.payee_last4`,
+});
 
 /** Returns the merchant's own terms on a day, with the keyed digest of the account that is paid. */
 export async function termsOn(

@@ -10,6 +10,7 @@ import { Page } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import type { RefusalCode } from '../refusal.ts';
+import { columnsOf } from '../row.ts';
 import {
   Count,
   checkDay,
@@ -111,7 +112,7 @@ export const flushDeclines = inOrder(async (service) => {
     await service.db.transaction(async (tx) => {
       // The transaction may end before it is on disk, so that commits of tills do not wait for its flush.
       await tx.query(sql`set local synchronous_commit = off`);
-      await tx.query(insertDeclines(columnsOf(service, waiting)));
+      await tx.query(insertDeclines(arraysOf(service, waiting)));
       await tx.query(sql`
 insert into decline_counts as c (day, code, declines)
 select u.day, u.code, u.declines
@@ -130,7 +131,7 @@ on conflict (day, code) do update set declines = c.declines + excluded.declines`
  * Inserts declines, in columns of equal length. A voucher is found by one of two keys of its code, or is
  * given.
  */
-export const insertDeclines = (columns: ReturnType<typeof columnsOf>) => sql`
+export const insertDeclines = (columns: ReturnType<typeof arraysOf>) => sql`
 with found as materialized (
   select r.code_key, r.serial_number from vouchers r
   where r.code_key = any (${columns.codeKeys}::uuid[] || ${columns.olderKeys}::uuid[])
@@ -147,7 +148,7 @@ left join found v on v.code_key = u.code_key
 left join found o on o.code_key = u.older_key
 on conflict do nothing`;
 
-function columnsOf({ keys }: Service, declines: readonly Kept[]) {
+function arraysOf({ keys }: Service, declines: readonly Kept[]) {
   const older = (code: string | null) => (code === null ? null : (keys.olderCodeKeys(code).at(-1) ?? null));
   return {
     ids: plainArray(declines.map(({ id }) => id)),
@@ -189,13 +190,14 @@ export const DeclineSchema = Type.Object({
 
 export type Decline = Static<typeof DeclineSchema>;
 
-/** The time of a decline is in its id. The amount is in major units: a request names no currency. */
-const COLUMNS = sql`
-id, to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0) as at,
-serial_number::text as "serialNumber", merchant_id::text as "merchantId", key_id as "keyId", operation, code,
-(amount_units / 10000.0)::double precision as amount, reference`;
+const RowSchema = Type.Omit(DeclineSchema, ['currency']);
+type Row = Static<typeof RowSchema>;
 
-type Row = Omit<Decline, 'currency'>;
+/** The time of a decline is in its id. The amount is in major units: a request names no currency. */
+const COLUMNS = columnsOf(RowSchema, undefined, {
+  at: sql`to_timestamp(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 1000.0)`,
+  amount: sql`(amount_units / 10000.0)::double precision`,
+});
 
 /** Lists the newest declines of a voucher, newest first. */
 export function declinesOf(db: Queries, serialNumber: bigint, limit: number): Promise<Row[]> {

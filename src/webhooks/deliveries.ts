@@ -10,6 +10,7 @@ import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { CONNECT, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import {
   Count,
   Nullable,
@@ -79,6 +80,10 @@ const TESTS_MAX = 10;
 type ListedDelivery = Omit<WebhookDelivery, 'lastAttempt'> &
   Omit<Static<typeof LastAttempt>, 'at'> & { readonly at: Date | null };
 
+const COLUMNS = columnsOf(Type.Omit(DeliverySchema, ['lastAttempt']), 'd', {
+  dueAt: sql`case when d.state = 'PENDING' then d.due_at end`,
+});
+
 /** Lists deliveries of an endpoint, newest first, before the id of an event: ids are in the order of time. */
 export async function listDeliveries(
   db: Queries,
@@ -90,8 +95,7 @@ export async function listDeliveries(
   // Failed deliveries have an index of their own, which a parameter would not find.
   const inState = state === 'FAILED' ? sql`d.state = 'FAILED'` : sql`d.state = ${state}`;
   const rows = await db.query<ListedDelivery>(sql`
-select d.event_id as "eventId", d.type, d.occurred_at as "occurredAt", d.state, d.attempts,
-  case when d.state = 'PENDING' then d.due_at end as "dueAt", a.attempted_at as at, a.status, a.error
+select ${COLUMNS}, a.attempted_at as at, a.status, a.error
 from webhook_deliveries d
 left join webhook_attempts a on a.bucket = d.bucket and a.endpoint_id = d.endpoint_id
   and a.event_id = d.event_id and a.number = d.attempts
@@ -108,7 +112,7 @@ export async function listAttempts(
   eventId: string,
 ): Promise<WebhookAttempt[]> {
   return db.query(sql`
-select number, attempted_at as at, duration_ms as "durationMs", status, error from webhook_attempts
+select ${columnsOf(AttemptSchema, undefined, { at: sql`attempted_at` })} from webhook_attempts
 where endpoint_id = ${endpointId} and event_id = ${eventId} order by number`);
 }
 

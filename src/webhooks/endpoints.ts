@@ -12,6 +12,7 @@ import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { alone, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import { columnsOf } from '../row.ts';
 import {
   Count,
   Id,
@@ -58,12 +59,14 @@ const EndpointSchema = Type.Object({
 
 export type WebhookEndpoint = Static<typeof EndpointSchema>;
 
-type Row = Omit<WebhookEndpoint, 'pending' | 'failed'>;
+const RowSchema = Type.Omit(EndpointSchema, ['pending', 'failed']);
+type Row = Static<typeof RowSchema>;
 
-const COLUMNS = sql`
-id::text, nullif(merchant_id, 0)::text as "merchantId", disabled_at is null as enabled, events, url,
-full_vouchers as full, created_at as "createdAt", failing_since as "failingSince",
-disabled_at as "disabledAt", disabled_reason as "disabledReason"`;
+const COLUMNS = columnsOf(RowSchema, undefined, {
+  merchantId: sql`nullif(merchant_id, 0)::text`,
+  enabled: sql`disabled_at is null`,
+  full: sql`full_vouchers`,
+});
 
 /** Deliveries in a state are counted up to this number, which then means "this many or more". */
 const COUNT_MAX = 100;
