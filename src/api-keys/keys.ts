@@ -189,15 +189,12 @@ from api_keys where id = ${keyId} for update`;
 }
 
 const COLUMNS = columnsOf(KeySchema, 'k', {
-  keyId: sql`k.id`,
+  ...{ keyId: sql`k.id`, lastUsedAt: sql`l.last_call_at`, blockedAt: sql`d.blocked_at` },
   madeBy: sql`case when k.is_of_merchant then 'merchant' else 'operator' end`,
   limit: sql`
 case when k.calls_per_second is not null
   then json_build_object('perSecond', k.calls_per_second, 'burst', k.calls_burst) end`,
-  lastUsedAt: sql`l.last_call_at`,
-  calls: sql`coalesce(d.calls, 0)::float8`,
-  guesses: sql`coalesce(d.guesses, 0)`,
-  blockedAt: sql`d.blocked_at`,
+  ...{ calls: sql`coalesce(d.calls, 0)::float8`, guesses: sql`coalesce(d.guesses, 0)` },
 });
 
 /** Selects keys, with their counts of today and their last use. */

@@ -22,7 +22,8 @@ import { enqueueEvent } from '../webhooks/outbox.ts';
 
 /** The row of a batch of vouchers (docs/reference/interface.md, "Voucher batch"). */
 
-export const BatchStatus = Word(['PROCESSING', 'COMPLETED', 'CANCELED'] as const, {
+export const BATCH_STATUSES = ['PROCESSING', 'COMPLETED', 'CANCELED'] as const;
+export const BatchStatus = Word(BATCH_STATUSES, {
   'x-labels': { PROCESSING: 'In production' },
 });
 

@@ -1,4 +1,5 @@
 import Type, { type TSchema } from 'typebox';
+import { BATCH_STATUSES } from '../batches/batch.ts';
 import { QUANTITY_MAX } from '../products/products.ts';
 import { Nullable, Word } from '../schema.ts';
 
@@ -179,7 +180,7 @@ export const BatchData = Type.Object(
   {
     reference: Type.String({ description: 'The reference of the request that generated the batch.' }),
     transactionId: Type.String({ description: 'The id of the batch, fixed when it was accepted.' }),
-    status: Word(['PROCESSING', 'COMPLETED', 'CANCELED'], {
+    status: Word(BATCH_STATUSES, {
       description:
         '`PROCESSING` becomes `COMPLETED` or `CANCELED`, both final. While it is `PROCESSING`, download ' +
         'again later. The vouchers of a `CANCELED` batch cannot be used, and its whole price is back on ' +

@@ -9,7 +9,6 @@ import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import type { Decline } from '../../src/vouchers/declines.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
-import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { asOperator } from '../support/harness.ts';
 import { operatorApi } from '../support/operator.api.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
@@ -19,8 +18,6 @@ type Side = {
   readonly merchantId: number;
   readonly token: string;
   readonly keyId: string;
-  readonly webhook: string;
-  readonly batch: string;
   readonly transactionId: string;
   readonly vouchers: readonly Made[];
 };
@@ -36,17 +33,10 @@ async function makeSide(permit: readonly Permission[] = []): Promise<Side> {
   const [{ code, pin }] = vouchers;
   const { transaction } = await redeem(context, { code, pin, amount: 5, reference: 'sale-1' });
   const token = await api.token(['owner'], merchant.id);
-  const as = { authorization: `Bearer ${token}` };
-  const url = 'https://192.0.2.1/hook';
-  const wanted = { merchantId: merchant.id, url, events: null, full: false };
-  const added = await addEndpoint(asOperator(api.testService.service), wanted, true);
-  const { body } = await api.call('GET', '/portal/v1/batches', undefined, as);
   return {
     merchantId: merchant.id,
     token,
     keyId: merchant.keyId,
-    webhook: String(added.id),
-    batch: body.items[0].transactionId,
     transactionId: transaction.transactionId,
     vouchers,
   };
@@ -104,40 +94,6 @@ describe('the portal', () => {
       all.items.map((each: Decline) => each.code),
       ['14', '55', '55'],
     );
-  });
-
-  test('answers an id of another merchant like an id that does not exist', async () => {
-    const nothing = '00000000-0000-7000-8000-000000000000';
-    const posts = ['/batches/:b/cancel', '/api-keys/:k/revoke', '/api-keys/:k/rotate'];
-    for (const verb of ['remove', 'enable', 'rotate', 'test', 'resend']) posts.push(`/webhooks/:w/${verb}`);
-    const gets = [
-      '/transactions/:t',
-      '/batches/:b',
-      '/api-keys/:k',
-      '/webhooks/:w',
-      '/webhooks/:w/deliveries',
-    ];
-    gets.push(`/webhooks/:w/deliveries/${nothing}`);
-    const foreign = { t: other.transactionId, b: other.batch, k: other.keyId, w: other.webhook };
-    const absent = { t: nothing, b: nothing, k: 'key_thatThereIsNo000', w: '999999' };
-    const answerOf = async (method: string, path: string, ids: typeof foreign) => {
-      const url = path.replace(/:(\w)/, (_all, name: keyof typeof ids) => ids[name]);
-      const fields = path.endsWith('resend') ? { failedSince: '2026-01-01' } : {};
-      const { status, body } = await ask(one, method, url, method === 'POST' ? fields : undefined);
-      const detail = Object.values(ids).reduce((text, id) => text.replaceAll(id, 'ID'), body.detail);
-      return { status, detail };
-    };
-    for (const [method, paths] of [
-      ['GET', gets],
-      ['POST', posts],
-    ] as const)
-      for (const path of paths) {
-        const theirs = await answerOf(method, path, foreign);
-        assert.equal(theirs.status, 404, `${method} ${path}`);
-        assert.deepEqual(theirs, await answerOf(method, path, absent));
-      }
-    const unchanged = await ask(other, 'GET', `/api-keys/${other.keyId}`);
-    assert.equal(unchanged.body.revokedAt, null);
   });
 
   test('refuses a merchant that names another one, or calls the operator API', async () => {
