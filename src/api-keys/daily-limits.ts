@@ -14,6 +14,7 @@ import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { type Limit, OverLimit } from '../refusal.ts';
+import { columnsOf } from '../row.ts';
 import {
   Amount,
   MerchantId,
@@ -54,10 +55,11 @@ const LimitSchema = Type.Object({
   refusedAt: Nullable(Time, { description: 'The first refusal of today.' }),
 });
 
-const columns = (now: Date): Sql => sql`
-l.id, l.merchant_id::text as "merchantId", l.key_id as "keyId", l.flow, l.currency, l.amount_minor as amount,
-case when l.day < day_of(${now}) then 0 else l.used_minor end as used,
-case when l.day < day_of(${now}) then null else l.refused_at end as "refusedAt"`;
+const columns = (now: Date): Sql =>
+  columnsOf(LimitSchema, 'l', {
+    used: sql`case when l.day < day_of(${now}) then 0 else l.used_minor end`,
+    refusedAt: sql`case when l.day < day_of(${now}) then null else l.refused_at end`,
+  });
 
 /** What an order takes from a float, under the limits of its merchant. */
 export type Issued = {
@@ -66,7 +68,7 @@ export type Issued = {
   readonly amountMinor: bigint;
 };
 
-const columnsOf = ({ context: { merchant, keyId }, currency, amountMinor }: Issued): Sql => sql`
+const argumentsOf = ({ context: { merchant, keyId }, currency, amountMinor }: Issued): Sql => sql`
 'issue', array[${merchant.id}::int], array[${isKeyId(keyId) ? keyId : null}::text], array[${currency}::text],
 array[${amountMinor}::bigint]`;
 
@@ -100,7 +102,7 @@ export async function noted<Result>(db: Queries, request: Promise<Result>): Prom
 export async function checkLimits(tx: Queries, issued: Issued): Promise<void> {
   const { now } = issued.context;
   const [row] = (await tx.query<{ outcome: Limit | 'ok' }>(sql`
-select (within_limits(${columnsOf(issued)}, array['ok'], ${now}))[1] as outcome`)) as [
+select (within_limits(${argumentsOf(issued)}, array['ok'], ${now}))[1] as outcome`)) as [
     { outcome: Limit | 'ok' },
   ];
   const { outcome } = row;
@@ -111,7 +113,7 @@ select (within_limits(${columnsOf(issued)}, array['ok'], ${now}))[1] as outcome`
 export async function countIssued(db: Queries, issued: Issued, outcome: Limit | 'ok'): Promise<void> {
   const { now } = issued.context;
   await db.query(sql`
-select count_under_limits(${columnsOf(issued)}, array[${outcome}::text], array[${newId(now)}::uuid],
+select count_under_limits(${argumentsOf(issued)}, array[${outcome}::text], array[${newId(now)}::uuid],
   ${now})`);
 }
 
@@ -124,7 +126,7 @@ const list = listing({
     reached: Type.Optional(Type.Boolean({ description: 'Only those that have refused a request today.' })),
   },
   item: LimitSchema,
-  columns: ['merchantId', 'keyId', 'flow', 'amount', 'used', 'refusedAt'],
+  columns: ['merchantId', 'flow', 'keyId', 'amount', 'used', 'refusedAt'],
   roles: SEE_VOUCHERS,
   rows({ service: { readDb, clock } }, { merchantId, reached = false }, [after = 0], count) {
     const id = merchantId === undefined ? null : toId(merchantId, 'merchantId');

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
@@ -47,16 +47,10 @@ const list = reading({
   path: '/settings/network',
   input: {},
   output: Page(NetworkSchema),
+  columns: ['currency', 'amount', 'paid', 'percent', 'state'],
   roles: SEE,
   run: async ({ service: { readDb, clock } }) => ({
-    items: await readDb.query<{
-      currency: string;
-      amount: bigint;
-      paid: bigint;
-      since: Date;
-      percent: number;
-      state: 'below' | 'near' | 'passed';
-    }>(sql`
+    items: await readDb.query<Static<typeof NetworkSchema>>(sql`
 select currency, amount_minor as amount, paid_minor as paid,
   date_bin('15 minutes', ${clock()}::timestamptz - interval '12 months', 'epoch') as since,
   floor(paid_minor * 100.0 / amount_minor)::float8 as percent, state

@@ -55,7 +55,6 @@ const TABS: readonly Tab[] = [
   {
     key: 'accounts',
     of: 'bank.accounts',
-    columns: ['name', 'iban', 'currency', 'from', 'own'],
     narrow: ['name', 'currency', 'own'],
     empty: 'noAccounts',
   },

@@ -36,7 +36,6 @@ export function Screen() {
         <List
           title={texts.merchant.limits}
           of="daily-limit.list"
-          columns={['flow', 'keyId', 'amount', 'used', 'refusedAt']}
           empty={<Empty text={texts.merchant.noLimits} />}
         />
       )}

@@ -148,7 +148,6 @@ function useMerchantTabs(merchantId: string, floats: Floats | undefined) {
       text: merchant.noLimits,
       create: 'daily-limit.set',
       of: 'daily-limit.list',
-      columns: ['flow', 'keyId', 'amount', 'used', 'refusedAt'],
     },
     { key: 'batches', label: nav.batches, text: empty.batches, of: 'batch.list' },
     { key: 'webhooks', label: nav.webhooks, text: empty.webhooks, create: 'webhook.add', of: 'webhook.list' },

@@ -61,7 +61,6 @@ export function Screen() {
           <List
             title={texts.settings.network}
             of="settings.network"
-            columns={['currency', 'amount', 'paid', 'percent', 'state']}
             empty={<Empty text={texts.settings.networkNote} />}
             brief
           />
@@ -74,7 +73,6 @@ export function Screen() {
           <List
             title={texts.settings.payIn}
             of="bank.pay-in"
-            columns={['currency', 'iban', 'holder']}
             empty={<Empty text={texts.settings.payInNote} />}
             brief
           />
