@@ -5,6 +5,7 @@ import { lazy, Suspense } from 'react';
 import type { Listed } from '../answers.ts';
 import { useCurrency } from '../charts/currency.ts';
 import { type Point, type Points, readMovements, readOwed } from '../charts/read.ts';
+import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { dayAfter, readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
@@ -14,7 +15,7 @@ import { useFormat } from '../ui/format.ts';
 import { countOf, useAbout, useInbox } from '../ui/inbox.tsx';
 import { INSTALLATION } from '../ui/installation.ts';
 import { useItems } from '../ui/items.ts';
-import { List } from '../ui/list.tsx';
+import { List, type ListProps } from '../ui/list.tsx';
 import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
 import { SetupList } from '../ui/setup.tsx';
 import { useWords } from '../ui/words.ts';
@@ -59,55 +60,39 @@ export function Screen() {
   );
 }
 
-/** The list that a person works on: it follows from what the roles permit. */
+type WorkList = ListProps & { readonly may: string; readonly not?: string };
+
+/** The lists that people work on, by what their roles permit: a person has the first that applies. */
+const worksOf = ({ overview: texts, transactions, codes }: Catalogue): readonly WorkList[] => [
+  {
+    ...{ may: 'settlement.pay', not: 'voucher.unlock-pin', of: 'settlement.list', title: texts.settlements },
+    fixed: { state: 'APPROVED' },
+    columns: ['number', 'merchantId', 'dueOn', 'payable'],
+    narrow: ['number', 'dueOn', 'payable'],
+  },
+  {
+    ...{ may: 'batch.generate', not: 'settlement.pay', of: 'batch.list', title: texts.batches },
+    columns: ['acceptedAt', 'reference', 'merchantId', 'status', 'quantity'],
+  },
+  {
+    ...{ may: 'voucher.unlock-pin', not: 'batch.generate', of: 'decline.list', title: transactions.declined },
+    columns: ['at', 'merchantId', 'serialNumber', 'code', 'amount'],
+    narrow: ['at', 'serialNumber', 'code'],
+    cell: (name, { code }) => (name === 'code' ? (codes[String(code)] ?? String(code)) : undefined),
+  },
+  {
+    ...{ may: 'transaction.list', of: 'transaction.list', title: texts.latest },
+    columns: ['timestamp', 'kind', 'merchantId', 'amount'],
+  },
+];
+
 function Work() {
-  const { overview: texts, transactions, codes } = useTexts();
+  const texts = useTexts();
   const { offers } = useApp();
-  const [pays, cares, orders] = ['settlement.pay', 'voucher.unlock-pin', 'batch.generate'].map(offers);
-  if (pays && !cares)
-    return (
-      <List
-        title={texts.settlements}
-        of="settlement.list"
-        fixed={{ state: 'APPROVED' }}
-        limit={8}
-        columns={['number', 'merchantId', 'dueOn', 'payable']}
-        narrow={['number', 'dueOn', 'payable']}
-        brief
-      />
-    );
-  if (orders && !pays)
-    return (
-      <List
-        title={texts.batches}
-        of="batch.list"
-        limit={8}
-        columns={['acceptedAt', 'reference', 'merchantId', 'status', 'quantity']}
-        brief
-      />
-    );
-  if (cares && !orders)
-    return (
-      <List
-        title={transactions.declined}
-        of="decline.list"
-        limit={8}
-        columns={['at', 'merchantId', 'serialNumber', 'code', 'amount']}
-        narrow={['at', 'serialNumber', 'code']}
-        cell={(name, { code }) => (name === 'code' ? (codes[String(code)] ?? String(code)) : undefined)}
-        brief
-      />
-    );
-  if (!offers('transaction.list')) return null;
-  return (
-    <List
-      title={texts.latest}
-      of="transaction.list"
-      limit={8}
-      columns={['timestamp', 'kind', 'merchantId', 'amount']}
-      brief
-    />
-  );
+  const found = worksOf(texts).find(({ may, not }) => offers(may) && !(not && offers(not)));
+  if (!found) return null;
+  const { may: _may, not: _not, ...list } = found;
+  return <List {...list} limit={8} brief />;
 }
 
 /** All parts of the page read the days together. */
