@@ -113,10 +113,3 @@ test('a key is created and revoked, and a merchant suspended, at the time of the
   const merchant = await findMerchant(service.db, till.merchant.id);
   assert.deepEqual([key?.createdAt, key?.revokedAt, merchant?.suspendedAt], [at, at, at]);
 });
-
-test('a secret has 256 bits, and a key id consists of letters, digits and underscores', async (t) => {
-  const till = await Till.open(t);
-  const { keyId, secret } = till.merchant;
-  assert.equal(Buffer.from(secret, 'base64url').length, 32);
-  assert.match(keyId, /^[A-Za-z0-9_]+$/);
-});

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { FONTS } from '../../print/names.ts';
 import { barsOfSerial } from '../../print/symbols.ts';
+import { listAudit } from '../../src/audit/entries.ts';
 import { cancelBatch } from '../../src/batches/cancel.ts';
+import { exportBatch, listExports } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
@@ -320,5 +323,54 @@ describe('the file of an export', () => {
     await operator.fails(/--language needs --format pdf/, ...wanting('csv', 'de'));
     await operator.fails(/--language takes en or de/, ...wanting('pdf', 'fr'));
     await operator.fails(/--by takes one line/, ...typed`batch export ${none} --format csv --by ${'a\nb'}`);
+  });
+});
+
+describe('the record of exports', () => {
+  test('is returned with the batch', async () => {
+    const { batch } = await make(await merchant('Told'), 'told', 3);
+    const shown = () => operator.json`batch show ${batch.transactionId}`;
+    assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [0, null]);
+    await operator.run`batch export ${batch.transactionId} --format csv`;
+    await operator.run`batch export ${batch.transactionId} --format csv --by Ann --reason again`;
+    const exports = await operator.json`batch exports ${batch.transactionId}`;
+    const facts = exports.map(({ format, by, reason, vouchers, state }: Record<string, unknown>) => [
+      format,
+      by,
+      reason,
+      vouchers,
+      state,
+    ]);
+    assert.deepEqual(facts, [
+      ['csv', 'Ann', 'again', 3, 'complete'],
+      ['csv', userInfo().username, null, 3, 'complete'],
+    ]);
+    assert.deepEqual([(await shown()).exports, (await shown()).lastExport], [2, exports[0].begunAt]);
+    assert.match((await operator.run`batch exports ${batch.transactionId}`).out, /again/);
+    const audited = await listAudit(operator.testService.service.db, `batch ${batch.transactionId}`, 10);
+    assert.deepEqual(
+      audited.map(({ action, actor, reason, after }) => [action, actor, reason, after]),
+      exports.map(({ id, by, reason }: Record<string, unknown>) => [
+        'batch.export',
+        by,
+        reason,
+        { export: Number(id), format: 'csv', vouchers: 3 },
+      ]),
+    );
+  });
+
+  test('is written before the first voucher is read, and shows that an export was aborted', async () => {
+    const { service } = operator.testService;
+    const { batch } = await make(await merchant('Cut off'), 'cut off', 4);
+    const ann = asOperator(service, 'Ann');
+    const cut = exportBatch(ann, batch, 'csv', async (vouchers) => {
+      const [begun] = await listExports(service.db, batch.id);
+      assert.deepEqual([begun?.state, begun?.vouchers, begun?.endedAt], ['begun', 4, null]);
+      for await (const page of vouchers) assert.equal(page.length, 4);
+      throw new Error('the disk is full');
+    });
+    await assert.rejects(cut, /the disk is full/);
+    const [aborted] = await listExports(service.db, batch.id);
+    assert.deepEqual([aborted?.state, aborted?.vouchers, aborted?.by], ['aborted', 4, 'Ann']);
   });
 });

@@ -3,8 +3,6 @@ import { readdir } from 'node:fs/promises';
 import { test } from 'node:test';
 import { StartError } from '../../src/db/errors.ts';
 import { migrate } from '../../src/db/migrate.ts';
-import { openDatabase } from '../../src/db/pool.ts';
-import { SERVICE_ROLE } from '../../src/db/session.ts';
 import { emptyDatabase, testDatabase } from '../support/harness.ts';
 import { asOwner } from '../support/owner.ts';
 
@@ -36,24 +34,4 @@ test('migrate refuses a newer schema and changed migrations with a message of on
     migrate(url),
     (error) => error instanceof StartError && /was changed/.test(error.message),
   );
-});
-
-test('migrate grants the service no right to change the journal or the schema', async (t) => {
-  const { url } = await testDatabase(t);
-  const db = openDatabase(url, 'scrip-test');
-  t.after(() => db.close());
-  const run = (text: string) => db.query<{ role: string }>({ text, values: [] });
-  assert.deepEqual(await run('select current_user as role'), [{ role: SERVICE_ROLE }]);
-  for (const text of [
-    'update journal set amount_minor = 1',
-    'delete from journal',
-    'truncate journal',
-    'delete from vouchers',
-    'update keyring_keys set check_value = check_value',
-    'alter table journal add column more text',
-    'create table scrip.more (id integer)',
-    'drop index scrip.journal_by_voucher',
-  ]) {
-    await assert.rejects(run(text), { code: '42501' }, text);
-  }
 });

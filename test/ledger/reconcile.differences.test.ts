@@ -293,16 +293,3 @@ describe('reconcile reports', () => {
     ]);
   });
 });
-
-describe('the database account of the service', () => {
-  for (const statement of [
-    'update journal set amount_minor = 1',
-    'delete from journal',
-    'truncate journal',
-    'delete from vouchers',
-  ]) {
-    test(`may not ${statement}`, async () => {
-      await assert.rejects(testService.service.db.query(text(statement)), { code: '42501' });
-    });
-  }
-});
