@@ -1,4 +1,4 @@
-import Type, { type TSchema } from 'typebox';
+import Type, { type TObject, type TSchema } from 'typebox';
 import { BatchData, BatchVoucher } from '../../src/http/fields.ts';
 import { Transaction, UpdateData } from '../../src/http/variant-a.ts';
 import { type EventType, TEST_EVENT } from '../../src/webhooks/outbox.ts';
@@ -173,7 +173,7 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
   },
   'day.closed': {
     summary: 'A day of the books was closed',
-    description: 'Only at endpoints of the operator. `failed` names the checks that found a difference.',
+    description: 'Only at endpoints of the operator: a day is closed. `failed` names the checks that found a difference.',
     data: Type.Object({
       day: Type.String(DAY),
       hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
@@ -258,4 +258,24 @@ export function describeEvents(plain: (schema: unknown) => unknown): object {
       return [type, { post }];
     }),
   );
+}
+
+/** What the API has, too. */
+const OF_API = new Map<TSchema, string>([
+  [EventBatch, 'the batch'],
+  [Transaction, 'the transaction'],
+  [UpdateData, 'the answer of the update'],
+]);
+
+/** The events, in Markdown. */
+export function eventsText(): string {
+  const dataOf = (data: TSchema) =>
+    OF_API.get(data) ??
+    Object.keys((data as TObject).properties)
+      .map((field) => `\`${field}\``)
+      .join(', ');
+  const rows = Object.entries(DESCRIBED).map(
+    ([type, { description, data }]) => `| \`${type}\` | ${description} | ${dataOf(data)} |`,
+  );
+  return ['| type | when | `data` |', '| --- | --- | --- |', ...rows].join('\n');
 }

@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { approvalsText } from '../generate/approvals.ts';
 import { auditText } from '../generate/audit.ts';
 import { commandsText } from '../generate/commands.ts';
+import { eventsText } from '../generate/events.ts';
 import { kindsText } from '../generate/kinds.ts';
 import { reportsText } from '../generate/reports.ts';
 import { rightsText } from '../generate/rights.ts';
@@ -33,6 +34,7 @@ const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<st
   approvals: approvalsText,
   audit: auditText,
   commands: commandsText,
+  events: eventsText,
   reports: reportsText,
   rights: rightsText,
   kinds: kindsText,
