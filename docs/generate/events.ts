@@ -173,7 +173,8 @@ const DESCRIBED: Readonly<Record<EventType | typeof TEST_EVENT, Event>> = {
   },
   'day.closed': {
     summary: 'A day of the books was closed',
-    description: 'Only at endpoints of the operator: a day is closed. `failed` names the checks that found a difference.',
+    description:
+      'Only at endpoints of the operator: a day is closed. `failed` names the checks that found a difference.',
     data: Type.Object({
       day: Type.String(DAY),
       hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),

@@ -3,6 +3,7 @@ import { approvalsText } from '../generate/approvals.ts';
 import { auditText } from '../generate/audit.ts';
 import { commandsText } from '../generate/commands.ts';
 import { eventsText } from '../generate/events.ts';
+import { gaugesText } from '../generate/gauges.ts';
 import { kindsText } from '../generate/kinds.ts';
 import { reportsText } from '../generate/reports.ts';
 import { rightsText } from '../generate/rights.ts';
@@ -35,6 +36,7 @@ const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<st
   audit: auditText,
   commands: commandsText,
   events: eventsText,
+  gauges: gaugesText,
   reports: reportsText,
   rights: rightsText,
   kinds: kindsText,

@@ -87,9 +87,11 @@ const single =
   });
 
 /** The gauges by name. The key of a value without a label is ''. */
-const GAUGES: Readonly<Record<string, Definition>> = {
+export const GAUGES: Readonly<Record<string, Definition>> = {
   scrip_ready: {
-    help: '1 while calls can be served; 0 for the cause why they cannot, as `/readyz` says.',
+    help:
+      '1 while calls can be served; 0 for the cause why they cannot (`database-away`, `read-only`, `disk-full`, ' +
+      '`connections`, `credentials`, `clock`, `slow`, `key-missing`), as `/readyz` says.',
     label: 'cause',
     read: ({ service }) => service.readiness.gauge(service),
   },
@@ -98,7 +100,7 @@ const GAUGES: Readonly<Record<string, Definition>> = {
     read: single('processing', BATCHES_BEHIND),
   },
   scrip_batches_stalled_seconds: {
-    help: 'How long ago the batch progressed that has waited longest.',
+    help: 'How long ago the slowest of them progressed.',
     read: single('oldestSeconds', BATCHES_BEHIND),
   },
   scrip_jobs_due: {
@@ -106,7 +108,7 @@ const GAUGES: Readonly<Record<string, Definition>> = {
     read: single('due', JOBS_BEHIND),
   },
   scrip_jobs_late_seconds: {
-    help: 'How long the oldest of them has been due.',
+    help: 'The age of the oldest of them.',
     read: single('oldestSeconds', JOBS_BEHIND),
   },
   scrip_sweep_late_seconds: {
@@ -123,11 +125,11 @@ from batches where status = 'COMPLETED' and swept_at is null and expires_at < no
     read: single('due', WEBHOOKS_BEHIND),
   },
   scrip_webhooks_late_seconds: {
-    help: 'How long the oldest of them has been due.',
+    help: 'The age of the oldest of them.',
     read: single('oldestSeconds', WEBHOOKS_BEHIND),
   },
   scrip_webhook_endpoints: {
-    help: 'Webhook endpoints, by state.',
+    help: 'Webhook endpoints by state: `working`, `failing`, `disabled`.',
     label: 'state',
     read: async ({ service }) => ({ ...(await one<Record<string, number>>(service.db, ENDPOINTS)) }),
   },
@@ -145,7 +147,7 @@ from floats group by currency`);
   scrip_network_near: {
     help:
       '1 once the payments of twelve months have reached 80 % of the amount at which a limited network must ' +
-      'be notified, by currency.',
+      'be notified, by currency; absent without one.',
     label: 'currency',
     read: async ({ service }) => {
       const rows = await service.db.query<{ currency: string; state: string }>(
@@ -174,7 +176,7 @@ from floats group by currency`);
     },
   },
   scrip_archive_failing: {
-    help: '1 while the log of the database cannot be archived.',
+    help: '1 while the log of the database cannot be archived; absent if it is not archived.',
     read: async ({ service, dataDir }) => {
       const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service.db, ARCHIVER);
       const isWaiting = dataDir !== undefined && (await isLogWaiting(dataDir));
@@ -182,7 +184,7 @@ from floats group by currency`);
     },
   },
   scrip_partitions_ahead_months: {
-    help: 'For how many months to come all partitions have been created.',
+    help: 'For how many months to come all tables have their partition; 3 unless long readers delay them.',
     read: single('months', PARTITIONS_AHEAD),
   },
   scrip_last_close_seconds: {
@@ -198,7 +200,7 @@ select extract(epoch from now() - coalesce(
   scrip_last_backup_seconds: {
     help:
       'How long ago the last backup of the embedded database ended, or the database was made; of another ' +
-      'server, the last backup that was reported.',
+      'server, the last backup that was reported, absent without one.',
     read: async (watching) => {
       if (watching.dataDir === undefined) {
         const [noted] = await watching.service.db.query<{ seconds: number }>(NOTED_BACKUP);

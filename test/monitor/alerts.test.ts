@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { readPages } from '../../docs/site/pages.ts';
 import { probeMetrics } from '../../src/cli/probe.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
@@ -36,7 +37,7 @@ test('the alerts and the dashboard use existing metrics, and the page lists each
   const known = await names();
   for (const file of ['deploy/prometheus/alerts.yaml', 'deploy/grafana/scrip.json'])
     for (const name of usedIn(await read(file))) assert.ok(known.has(name), `${file} uses ${name}`);
-  const page = new Set(usedIn(await read('docs/how-to/monitor.md')));
+  const page = new Set(usedIn((await readPages()).get('docs/how-to/monitor.md')?.text ?? ''));
   for (const name of known) assert.ok(page.has(name), `docs/how-to/monitor.md lacks ${name}`);
 });
 
