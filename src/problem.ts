@@ -4,9 +4,9 @@ import type { FieldError } from './refusal.ts';
 
 /**
  * The reasons why an operation is not performed, besides the refusals of the core. Every door has an answer
- * to each.
+ * to each. They are in the order of the documentation.
  */
-const TITLES = {
+export const TITLES = {
   unauthorized: 'Sign in, or send a valid token',
   forbidden: 'The role does not permit this operation',
   'step-up-required': 'A second factor is required',
@@ -23,9 +23,6 @@ const TITLES = {
 } as const;
 
 export type ProblemCode = keyof typeof TITLES;
-
-/** The codes in the order of the documentation. */
-export const PROBLEM_CODES = Object.keys(TITLES) as readonly ProblemCode[];
 
 /**
  * The error of an operation that was not performed. Nothing has changed when it is thrown. The message says

@@ -5,6 +5,7 @@ import { commandsText } from '../generate/commands.ts';
 import { eventsText } from '../generate/events.ts';
 import { gaugesText } from '../generate/gauges.ts';
 import { kindsText } from '../generate/kinds.ts';
+import { problemsText } from '../generate/problems.ts';
 import { reportsText } from '../generate/reports.ts';
 import { rightsText } from '../generate/rights.ts';
 import { settingsText } from '../generate/settings.ts';
@@ -37,6 +38,7 @@ const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<st
   commands: commandsText,
   events: eventsText,
   gauges: gaugesText,
+  problems: problemsText,
   reports: reportsText,
   rights: rightsText,
   kinds: kindsText,
