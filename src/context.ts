@@ -82,7 +82,7 @@ export function kept<Value>(make: (service: Service) => Value): (service: Servic
   };
 }
 
-/** Declares work of which a service does one piece at a time: a call ends after those that were made before it. */
+/** Declares work of which a service does one piece at a time: a call ends after the earlier ones. */
 export function inOrder<Args extends readonly unknown[]>(
   run: (service: Service, ...args: Args) => Promise<void>,
 ): (service: Service, ...args: Args) => Promise<void> {

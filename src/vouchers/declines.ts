@@ -97,8 +97,8 @@ export function recordDecline(
 }
 
 /**
- * Writes the declines collected so far, after those that are being written already. If they cannot be written,
- * they are lost: nothing depends on them.
+ * Writes the declines collected so far, after those that are being written already. If they cannot be
+ * written, they are lost: nothing depends on them.
  */
 export const flushDeclines = inOrder(async (service) => {
   const collected = collectionOf(service);
