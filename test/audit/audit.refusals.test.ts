@@ -108,13 +108,14 @@ test('a flush waits for the refusals that another one is writing', async (t) => 
   const { service, baseUrl } = await testService(t);
   t.mock.method(service.refusals, 'schedule', () => {});
   await new Browser(baseUrl).post('/session', { email: 'nobody@example.com', password: WRONG });
+  let isWritten = false;
   // As the timer of the service does it.
-  void flushRefusals(service);
+  void flushRefusals(service).then(() => {
+    isWritten = true;
+  });
   await flushRefusals(service);
-  assert.deepEqual(
-    (await refusalsOf(service)).map(({ action }) => action),
-    ['session.refused'],
-  );
+  assert.ok(isWritten);
+  assert.equal((await refusalsOf(service)).length, 1);
 });
 
 const now = new Date('2026-03-01T12:00:00Z');
