@@ -5,6 +5,7 @@ import { distribute } from '../src/db/distribute.ts';
 import { migrate } from '../src/db/migrate.ts';
 import { newKeyRing } from '../src/keyring/file.ts';
 import { redeem } from '../src/redemptions/redeem.ts';
+import { activate } from '../src/vouchers/activate.ts';
 import { createOnAll, execute, startCitus } from '../test/citus/cluster.ts';
 import { temporaryFolder } from '../test/support/leave-nothing.ts';
 import { print, table } from './figures.ts';
@@ -13,6 +14,9 @@ import { usageOf } from './usage.ts';
 
 const CALLERS = [1, 16, 64, 256, 1_024];
 const CARDS = 500;
+/** Those who activate vouchers that one float pays for, and how many vouchers they share. */
+const ACTIVATING = [1, 16, 64];
+const INACTIVE = 1_500;
 const WARM_MS = 2_000;
 
 /** Processor time of the processes of servers so far. */
@@ -23,12 +27,19 @@ async function cpuMs(servers: readonly Server[]): Promise<number> {
   return (await Promise.all(used)).reduce((sum, usage) => sum + (usage?.cpuMs ?? 0), 0);
 }
 
-async function measure(url: string, servers: readonly Server[], seconds: number): Promise<string[][]> {
+type Figures = {
+  /** For each number of callers: redemptions a second, and the processor time of one. */
+  readonly redemptions: readonly (readonly [string, string, string])[];
+  /** For each number of callers: activations a second. */
+  readonly activations: readonly number[];
+};
+
+async function measure(url: string, servers: readonly Server[], seconds: number): Promise<Figures> {
   const service = await openService(url, newKeyRing());
-  const { contextOf, cards } = await prepare(service, CARDS, 0);
+  const { contextOf, cards, inactive } = await prepare(service, CARDS, INACTIVE);
   const context = contextOf(service);
   let references = 0;
-  const rows: string[][] = [];
+  const redemptions: [string, string, string][] = [];
   for (const callers of CALLERS) {
     let count = 0;
     const during = async (ms: number) => {
@@ -47,10 +58,30 @@ async function measure(url: string, servers: readonly Server[], seconds: number)
     const before = await cpuMs(servers);
     await during(seconds * 1_000);
     const micros = (((await cpuMs(servers)) - before) * 1_000) / count;
-    rows.push([String(callers), String(Math.round(count / seconds)), String(Math.round(micros))]);
+    redemptions.push([String(callers), String(Math.round(count / seconds)), String(Math.round(micros))]);
+  }
+  const activations: number[] = [];
+  for (const [at, callers] of ACTIVATING.entries()) {
+    const share = INACTIVE / ACTIVATING.length;
+    const left = inactive.slice(at * share, (at + 1) * share);
+    const startedAt = performance.now();
+    const until = startedAt + seconds * 1_000;
+    const caller = async () => {
+      for (let card = left.pop(); card && performance.now() < until; card = left.pop())
+        await activate(
+          { ...context, now: new Date() },
+          {
+            voucher: { serialNumber: Number(card.serialNumber) },
+            value: 5,
+            reference: `a${card.serialNumber}`,
+          },
+        );
+    };
+    await Promise.all(Array.from({ length: callers }, caller));
+    activations.push(((share - left.length) * 1_000) / (performance.now() - startedAt));
   }
   await service.db.close();
-  return rows;
+  return { redemptions, activations };
 }
 
 export async function run(given: Given): Promise<void> {
@@ -65,10 +96,14 @@ export async function run(given: Given): Promise<void> {
   await distribute(many, numberOf(given, 'buckets'));
   const one = await measure(coordinator.url(undefined, 'one'), [coordinator], seconds);
   const over = await measure(many, [coordinator, ...workers], seconds);
-  const rows = one.map(([callers = '', rate = '', micros = ''], at) => {
-    const [, rateOver = '', microsOver = ''] = over[at] ?? [];
+  const rows = one.redemptions.map(([callers, rate, micros], at) => {
+    const [, rateOver = '', microsOver = ''] = over.redemptions[at] ?? [];
     return [callers, rate, micros, rateOver, microsOver, (Number(microsOver) / Number(micros)).toFixed(1)];
   });
   const head = ['callers', 'one server/s', 'CPU µs', 'Citus/s', 'CPU µs', '×'];
   print(table(head, rows));
+  const activated = ACTIVATING.map((callers, at) =>
+    [callers, one.activations[at] ?? 0, over.activations[at] ?? 0].map((each) => String(Math.round(each))),
+  );
+  print(table(['callers of one merchant', 'activations on one server/s', 'on Citus/s'], activated));
 }

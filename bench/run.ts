@@ -65,7 +65,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   citus: {
     about: 'processor time of a redemption, on one server and over shards',
-    options: { seconds: '8', buckets: '8' }, // the buckets that two workers get by default
+    options: { seconds: '8', buckets: '4' }, // the buckets that two workers get by default
     load: () => import('./citus.ts'),
   },
   cost: {

@@ -85,7 +85,8 @@ async function blockAndLock(
 
 /** The subjects, with vouchers in the states that they need. */
 export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Promise<Subject[]> {
-  const authorization = await opaqueMerchant(stage);
+  const opaque = await opaqueMerchant(stage);
+  const plain = await opaqueMerchant(stage, false);
   const blocked = vouchers.slice(0, ASIDE);
   const locked = vouchers.slice(ASIDE, 2 * ASIDE);
   const open = vouchers.slice(2 * ASIDE);
@@ -95,7 +96,7 @@ export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Pr
     const code = String(100_000_000_000 + Math.floor(Math.random() * 900_000_000_000));
     return codes.has(code) ? unknown() : { code, pin: '1234', serial: 0n };
   };
-  const of = (path: string, more = '') => {
+  const of = (path: string, more = '', authorization = opaque) => {
     const make = ({ code, pin }: Voucher) =>
       post(authorization, path, `{"code":"${code}","pin":"${pin}"${more}}`);
     return {
@@ -112,14 +113,17 @@ export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Pr
     { name: 'wrong PIN, blocked voucher', expected: '400 14', make: by.blocked },
     { name: 'unknown code', expected: '400 14', make: by.unknown },
     { name: 'unknown code, once more', expected: '400 14', make: by.unknown },
+    { name: 'right PIN, locked', expected: '400 14', make: by.locked },
   ];
   const pairs = [
     ['wrong PIN', 'unknown code'],
     ['wrong PIN', 'wrong PIN, blocked voucher'],
     ['unknown code', 'unknown code, once more'],
+    ['unknown code', 'right PIN, locked'],
   ] as const;
   const balance = of('/balance');
   const tooMuch = of('/redeem', ',"amount":100000');
+  const ofPlain = of('/redeem', ',"amount":100000', plain);
   const lockedPair = ['right PIN, locked', 'wrong PIN, locked'] as const;
   return [
     {
@@ -142,8 +146,8 @@ export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Pr
       name: 'locked',
       clients: 1,
       cases: [
-        { name: lockedPair[0], expected: '400 75', make: tooMuch.locked },
-        { name: lockedPair[1], expected: '400 75', make: tooMuch.lockedWrong },
+        { name: lockedPair[0], expected: '400 75', make: ofPlain.locked },
+        { name: lockedPair[1], expected: '400 75', make: ofPlain.lockedWrong },
       ],
       pairs: [lockedPair],
     },

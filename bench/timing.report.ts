@@ -1,5 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { curveChart } from './curves.ts';
+import { filled } from './figures.ts';
 import { digestOf, MEASURED, markOf, UNKNOWN } from './measured.ts';
 import { type Difference, percentiles, quantile, type Sorted } from './statistics.ts';
 
@@ -101,12 +102,13 @@ function tell(name: string, { at, digest = UNKNOWN, subjects }: Figures, file: s
       return `| ${subject} | ${each.first} / ${each.second} | ${interval} | ${(each.longer * 100).toFixed(1)} % | ${right} |`;
     }),
   );
-  const samples = Math.min(...subjects.map((each) => each.samples));
+  const samples = Math.min(...subjects.map((each) => each.samples)).toLocaleString('en');
+  const conditions = `*${at} UTC, ${samples} answers of each case, in random order; 16 clients where answers come in steps, else one.* Microseconds.`;
   return `#### Measured ${name}
 
 ${markOf(MEASURED.timing, digest)}
 
-*${at} UTC, ${samples.toLocaleString('en')} answers of each case, in random order; 16 clients where answers come in steps, else one.* Microseconds.
+${filled(conditions)}
 
 | subject | case | lower quartile | median | upper quartile | p99 |
 | --- | --- | --: | --: | --: | --: |

@@ -8,20 +8,16 @@
 -- as well. So each function handles one partition, in a transaction of its own, and gives up after 200 ms
 -- (55P03). Maintenance tries again every ten minutes, and has three months for it.
 
--- Returns the smallest id of a time: ids made at that time or later are not smaller. Declared immutable
--- although extract() is not, in general: the epoch does not depend on the time zone.
-create function id_floor(at timestamptz) returns uuid language sql immutable parallel safe as $$
+-- Returns the smallest id of a time before or after: ids made at that time or later are not smaller. Only
+-- immutable operations, unlike the sum of a time and an interval, which may depend on the time zone: so the
+-- planner inlines it, computes it for a known time, and leaves out the partitions of other months at once.
+create function id_floor(at timestamptz, margin interval default '0') returns uuid
+language sql immutable parallel safe as $$
   select (
-    lpad(to_hex(floor(extract(epoch from greatest(at, 'epoch')) * 1000)::bigint), 12, '0')
+    lpad(to_hex(floor(
+      extract(epoch from greatest(at - timestamptz 'epoch' + margin, interval '0')) * 1000)::bigint), 12, '0')
     || '70008000000000000000'
   )::uuid
-$$;
-
--- The same for a time before or after. Immutable, unlike the sum of a time and an interval, which may depend
--- on the time zone: the planner computes it, and leaves out the partitions of other months at once.
-create function id_floor(at timestamptz, margin interval) returns uuid
-language sql immutable parallel safe as $$
-  select scrip.id_floor(at + margin)
 $$;
 
 -- Rows of a month without a partition go to the default one: nothing is lost if a clock is far ahead.
@@ -167,6 +163,6 @@ end $$;
 
 revoke execute on function create_partition, drop_old_deliveries, move_partition from public;
 grant execute on function create_partition, drop_old_deliveries to scrip_service;
-grant execute on function id_floor(timestamptz), id_floor(timestamptz, interval) to scrip_service;
+grant execute on function id_floor to scrip_service;
 
 select create_partition(parent, month) from missing_partitions(now(), now());

@@ -90,6 +90,8 @@ export class Batch {
     const order = this.#order();
     await this.#atOnce([order, order]);
     const { code } = await this.#untilAnswered(order);
+    if (code === '50')
+      throw new Refused(`the float is spent: a run needs ${QUANTITY * VALUE} for each of its batches`);
     if (code !== '00') throw new Refused(`an order of ${QUANTITY} vouchers is refused (${code})`);
   }
 

@@ -127,9 +127,10 @@ end $$;
 -- statement of a function in each call, which costs several times as much as running it.
 --
 -- A copy that the service calls first checks that the shards are on this server (SC003). One that writes pins
--- the bucket before: a change of a distributed table, even of no row, takes the lock that a move of the shard
--- waits for, so the shards stay until the transaction ends. One that only reads sees its shards and their
--- place in one snapshot. What a copy calls may use Citus, so it does not inherit the generic plans.
+-- the bucket before: it takes the lock that a move of the shard waits for, which Citus takes for each change of
+-- a distributed table, so the shards stay until the transaction ends. A change of no row would take it too, but
+-- Citus plans it in each call. One that only reads sees its shards and their place in one snapshot. What a copy
+-- calls may use Citus, so it does not inherit the generic plans.
 create or replace function scrip.require_shard(p_shard bigint) returns void
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp set plan_cache_mode = auto as $$
@@ -138,11 +139,13 @@ begin
   where p.shardid = p_shard;
   if not found then raise exception 'shard % is on another server', p_shard using errcode = 'SC003'; end if;
 end $$;
-create or replace function scrip.pin_shard(p_bucket integer, p_shard bigint) returns void
+create or replace function scrip.pin_shard(p_shard bigint) returns void
 language plpgsql security definer
 set search_path = scrip, pg_temp set plan_cache_mode = auto as $$
+declare
+  share constant integer := 5; -- ShareLock
 begin
-  update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
+  perform lock_shard_metadata(share, array[p_shard]);
   perform require_shard(p_shard);
 end $$;
 revoke execute on function scrip.require_shard, scrip.pin_shard from public;
@@ -179,14 +182,13 @@ begin
       from pg_proc p
       where p.pronamespace = 'scrip'::regnamespace and (
         p.proargnames[1] = 'p_bucket' and 'plan_cache_mode=auto' = any (p.proconfig)
-          and p.proname <> 'pin_shard'
         or p.proname in ('announce', 'check_stamp', 'read_long_balance'))
       order by p.proname
     loop
       body := f.body;
       if f.is_called then
         body := regexp_replace(body, '(^|\n)begin\n', format(E'\\1begin\n  perform %s;\n', case
-          when f.writes then format('scrip.pin_shard(p_bucket, %s)', own_shard)
+          when f.writes then format('scrip.pin_shard(%s)', own_shard)
           else format('scrip.require_shard(%s)', own_shard) end));
         if body = f.body then raise exception '% has no begin on a line', f.signature; end if;
       end if;

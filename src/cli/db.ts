@@ -105,7 +105,7 @@ export function registerMigrate(program: Command): void {
     )
     .option(
       '--buckets <n>',
-      'with --distribute: into how many parts, from 2 to 64 (default: 4 for each worker, at most 8)',
+      'with --distribute: into how many parts, from 2 to 64 (default: 2 for each worker)',
       countOf('--buckets', BUCKETS_MIN, BUCKETS_MAX),
     )
     .option('--json', 'print JSON')

@@ -12,10 +12,9 @@ const FUNCTIONS = new URL('../../sql/citus/functions.sql', import.meta.url);
 
 /**
  * Calls are batched bucket by bucket, and a small call costs nearly as much as a large one. So few buckets
- * are cheap (docs/how-to/citus.md, "Capacity"); four for each worker leave room for more workers.
+ * are cheap (docs/how-to/citus.md, "Capacity"); two for each worker leave room for twice as many workers.
  */
-const BUCKETS_OF_WORKER = 4;
-const BUCKETS_DEFAULT_MAX = 8;
+const BUCKETS_OF_WORKER = 2;
 const BUCKETS_MIN = 2;
 
 export type Distribution = { readonly buckets: number; readonly workers: number; readonly isNew: boolean };
@@ -24,8 +23,7 @@ export type Distribution = { readonly buckets: number; readonly workers: number;
  * Distributes the migrated schema and its rows over the workers of a Citus cluster. It runs in one
  * transaction, so an interruption leaves nothing half done.
  * @param url of a superuser, on the coordinator
- * @param wanted the number of buckets, 2 to 64; by default four for each worker, at most
- *   8, or the existing number
+ * @param wanted the number of buckets, 2 to 64; by default two for each worker, or the existing number
  * @throws StartError, one line: no Citus, no workers, a worker that is down, or running processes of Scrip
  */
 export async function distribute(url: string, wanted?: number): Promise<Distribution> {
@@ -37,7 +35,7 @@ export async function distribute(url: string, wanted?: number): Promise<Distribu
       await run(owner, ROLES, FUNCTIONS);
       return { workers, existing };
     }
-    const buckets = wanted ?? Math.max(workers, Math.min(BUCKETS_OF_WORKER * workers, BUCKETS_DEFAULT_MAX));
+    const buckets = wanted ?? BUCKETS_OF_WORKER * workers;
     if (!(Number.isInteger(buckets) && buckets >= BUCKETS_MIN && buckets <= SLOTS && buckets >= workers))
       throw new StartError(
         `--buckets must be a whole number from ${Math.max(BUCKETS_MIN, workers)} (there are ${workers} workers) to ${SLOTS}`,

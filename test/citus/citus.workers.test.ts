@@ -140,7 +140,7 @@ test('calls follow a bucket that moves to another worker', async (t) => {
 /**
  * What a node must have before the service can use it. `open`: functions of a bucket that every account may
  * execute. `generic`: those that keep a plan of Citus. `copies`: how many hot functions each bucket has.
- * `old`: copies that are not of this release.
+ * `old`: copies that are not of this release. `planned`: those with a table that Citus plans each time.
  */
 const prepared = (release: number) => `
   select (select array_to_string(s.setconfig, ' ') from pg_db_role_setting s
@@ -157,7 +157,11 @@ const prepared = (release: number) => `
         and p.proowner = (select nspowner from pg_namespace where nspname = 'scrip')
       group by p.pronamespace) c) as copies,
     (select count(*)::int from pg_proc p where p.pronamespace::regnamespace::text ~ '^scrip_bucket_'
-      and p.prosrc !~ 'release ${release}\\M') as old`;
+      and p.prosrc !~ 'release ${release}\\M') as old,
+    (select count(*)::int from pg_proc p where p.pronamespace::regnamespace::text ~ '^scrip_bucket_'
+      and exists (select from pg_dist_partition d join pg_class c on c.oid = d.logicalrelid
+        where not c.relispartition and (d.partmethod = 'h' or d.repmodel = 't')
+          and p.prosrc ~ format('\\m%s\\M', c.relname))) as planned`;
 
 const ready = {
   settings: 'search_path=scrip, public jit=off',
@@ -166,6 +170,7 @@ const ready = {
   generic: 0,
   copies: [18],
   old: 0,
+  planned: 0,
 };
 
 test('a worker refuses calls for a bucket that has left it, and changes nothing', async (t) => {

@@ -70,6 +70,11 @@ describe('the certificate', () => {
     await assert.rejects(checkAgain(join(out, 'history.ndjson')), /there is no certificate.json/);
   });
 
+  it('is not given for a run that spends the float, and says what it needs', async (t) => {
+    const server = await startServer(t, 100);
+    await assert.rejects(shortRun(server), /the float is spent: a run needs 60 for each of its batches/);
+  });
+
   it('is not given to a run that saw too little', async (t) => {
     const { certificate } = await shortRun(await startServer(t, FLOAT * 100));
     assert.equal(certificate.verdict, 'too little seen');

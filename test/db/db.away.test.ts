@@ -256,6 +256,16 @@ test('every session has timeouts, by which the server ends it when its connectio
   assert.deepEqual(await db.transaction((tx) => tx.query({ text, values: [names] })), limits);
 });
 
+test('no session compiles statements, which takes longer than to run those of a till', async (t) => {
+  const { url, stop } = await startTestService();
+  t.after(stop);
+  await asOwner(url, `alter database ${new URL(url).pathname.slice(1)} set jit = on`);
+  const db = openDatabase(url);
+  t.after(() => db.close());
+  assert.deepEqual(await db.query({ text: 'show jit', values: [] }), [{ jit: 'off' }]);
+  assert.deepEqual(await db.hot({ name: 'jit', text: 'show jit' }, []), [{ jit: 'off' }]);
+});
+
 test('a transaction whose connection is lost releases its locks at the idle timeout', async (t) => {
   const { testService, way, db } = await startBehindWay(t);
   const lost = db.transaction(async (tx) => {

@@ -4,6 +4,7 @@ import { openService } from '../../src/cli/open.ts';
 import { readConfig } from '../../src/config.ts';
 import { createPartitions } from '../../src/db/partitions.ts';
 import { sql } from '../../src/db/sql.ts';
+import { idFloor } from '../../src/ledger/id.ts';
 import { createLogger } from '../../src/log.ts';
 import { startTestService, type TestService } from '../support/harness.ts';
 import { asOwner } from '../support/owner.ts';
@@ -55,4 +56,27 @@ test('a service creates the partitions that are missing after a long absence bef
     await listPartitions(tested),
     PARENTS.map((name) => ({ name, parts })),
   );
+});
+
+test('the smallest id of a time is the same in the database, and is known to the planner', async (t) => {
+  const { service, stop } = await startTestService();
+  t.after(stop);
+  const { db } = service;
+  const minute = 60_000;
+  for (const at of ['1969-12-31T23:59:00.000Z', '2026-03-01T00:00:00.123Z', '2199-01-01T00:00:00.999Z'])
+    for (const minutes of [0, -30, 120]) {
+      const time = new Date(at);
+      const [row] = await db.query<{ id: string }>(
+        sql`select id_floor(${time}, ${minutes} * interval '1 minute') as id`,
+      );
+      assert.equal(
+        row?.id,
+        idFloor(new Date(time.getTime() + minutes * minute)),
+        `${at}, ${minutes} minutes`,
+      );
+    }
+  const plan = await db.query<Record<string, string>>(
+    sql`explain select from journal where id >= id_floor('2026-03-01T00:00:00Z', '-30 minutes')`,
+  );
+  assert.match(JSON.stringify(plan), /id >= '[0-9a-f]{8}-[0-9a-f]{4}-7000-8000-0{12}'/);
 });
