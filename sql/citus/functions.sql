@@ -127,10 +127,10 @@ end $$;
 -- statement of a function in each call, which costs several times as much as running it.
 --
 -- A copy that the service calls first checks that the shards are on this server (SC003). One that writes pins
--- the bucket before: it takes the lock that a move of the shard waits for, which Citus takes for each change of
--- a distributed table, so the shards stay until the transaction ends. A change of no row would take it too, but
--- Citus plans it in each call. One that only reads sees its shards and their place in one snapshot. What a copy
--- calls may use Citus, so it does not inherit the generic plans.
+-- the bucket before: it takes the lock that a move of the shard waits for, as Citus does for each change of a
+-- distributed table, so the shards stay until the transaction ends. A change of no row would take it too, but
+-- Citus plans it in each call. One that only reads sees its shards and their place in one snapshot. What a
+-- copy calls may use Citus, so it does not inherit the generic plans.
 create or replace function scrip.require_shard(p_shard bigint) returns void
 language plpgsql stable security definer
 set search_path = pg_catalog, pg_temp set plan_cache_mode = auto as $$
