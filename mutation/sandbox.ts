@@ -1,13 +1,13 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
-import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openOwner } from '../src/db/pool.ts';
 import type { TestRequest, TestResult } from './host.ts';
 
 /** A copy of the project in which one file at a time is changed and tests run. */
 
-const OWN = ['first-failure.cjs', 'host.ts', 'plain-test.ts'];
-const COPIED = ['src', 'test', 'sql', 'bin', 'sdk', 'docs', 'package.json', 'tsconfig.json'];
+/** What is not copied. Packages are linked. */
+const LEFT_OUT = /(^|\/)(node_modules|installed|results|\.git|\.cache)(\/|$)/;
 /** A test file that takes this many times its usual duration, and GRACE_MS, is stuck in a loop. */
 const SLOWER = 6;
 const GRACE_MS = 6_000;
@@ -142,16 +142,13 @@ export async function withSandbox(
   folder: string,
   run: (sandbox: Sandbox) => Promise<void>,
 ): Promise<void> {
-  await mkdir(join(folder, 'mutation'), { recursive: true });
   const hosts = new Hosts(folder);
   try {
     await disableFsync();
-    for (const name of COPIED)
-      await cp(join(root, name), join(folder, name), {
-        recursive: true,
-        filter: (path) => !/node_modules/.test(path.slice(root.length)),
-      });
-    for (const name of OWN) await cp(join(root, 'mutation', name), join(folder, 'mutation', name));
+    await cp(root, folder, {
+      recursive: true,
+      filter: (path) => !LEFT_OUT.test(path.slice(root.length)),
+    });
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
     await run({
       folder,
