@@ -32,16 +32,13 @@ function textOfCheckpoint({ origin, size, root }: Checkpoint): string {
 const NOTE = /^(([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{43}=)\n)\n/;
 
 /**
- * Reads a checkpoint, with the text that is signed and the lines of the signatures.
+ * Reads a checkpoint, with the text that is signed.
  * @returns undefined for a text that is none: a size that is no number would compare with nothing
  */
-export function readCheckpoint(
-  note: string,
-): (Checkpoint & { text: string; signatures: readonly string[] }) | undefined {
+export function readCheckpoint(note: string): (Checkpoint & { text: string }) | undefined {
   const [whole, text = '', origin = '', size, root = ''] = NOTE.exec(note) ?? [];
   if (whole === undefined) return undefined;
-  const signatures = note.slice(whole.length).split('\n');
-  return { origin, size: Number(size), root: Buffer.from(root, 'base64'), text, signatures };
+  return { origin, size: Number(size), root: Buffer.from(root, 'base64'), text };
 }
 
 /** The length of a public key of Ed25519. */
@@ -64,9 +61,16 @@ const lineOf = (name: string, kind: Kind, publicKey: Buffer, signature: Buffer) 
   `\u2014 ${name} ${Buffer.concat([idOf(name, kind, publicKey), signature]).toString('base64')}\n`;
 
 /** Returns a checkpoint that the log has signed, under each of its keys. */
-export function signCheckpoint(checkpoint: Checkpoint, signers: readonly Signer[]): string {
-  const text = textOfCheckpoint(checkpoint);
-  const { origin } = checkpoint;
+export const signCheckpoint = (checkpoint: Checkpoint, signers: readonly Signer[]) =>
+  signNote(textOfCheckpoint(checkpoint), checkpoint.origin, signers);
+
+/** Returns the public keys of the log, signed under each of them: so a known key confirms a new one. */
+export function signKeys(origin: string, signers: readonly Signer[]): string {
+  const keys = signers.map(({ publicKey }) => `${verifierKey(origin, KINDS.log, publicKey)}\n`);
+  return signNote(keys.join(''), origin, signers);
+}
+
+function signNote(text: string, origin: string, signers: readonly Signer[]): string {
   const lines = signers.map(({ publicKey, sign }) => lineOf(origin, KINDS.log, publicKey, sign(text)));
   return `${text}\n${lines.join('')}`;
 }
@@ -80,11 +84,11 @@ export function cosign(text: string, name: string, { publicKey, sign }: Signer, 
   return lineOf(name, KINDS.witness, publicKey, Buffer.concat([time, signature]));
 }
 
-/** Whether one of the keys of the log, `name+id+key`, has signed a checkpoint. */
-export function isSigned(note: string, keys: readonly string[]): boolean {
-  const checkpoint = readCheckpoint(note);
-  if (!checkpoint) return false;
-  const { origin, text, signatures } = checkpoint;
+/** Whether one of the keys of the log, `name+id+key`, has signed a checkpoint, or its keys (a note). */
+export function isSigned(note: string, origin: string, keys: readonly string[]): boolean {
+  const end = note.indexOf('\n\n') + 1;
+  const text = Buffer.from(note.slice(0, end));
+  const signatures = note.slice(end + 1).split('\n');
   return keys.some((key) => {
     const publicKey = Buffer.from(key.split('+').slice(2).join('+'), 'base64').subarray(1);
     const isKey = publicKey.length === KEY_BYTES && verifierKey(origin, KINDS.log, publicKey) === key;
@@ -94,7 +98,7 @@ export function isSigned(note: string, keys: readonly string[]): boolean {
     return signatures.some((line) => {
       const [, name, base64 = ''] = line.split(' ');
       const signature = Buffer.from(base64, 'base64').subarray(4);
-      return name === origin && verify(null, Buffer.from(text), spki, signature);
+      return name === origin && verify(null, text, spki, signature);
     });
   });
 }

@@ -10,6 +10,7 @@ import {
   KINDS,
   readCheckpoint,
   signCheckpoint,
+  signKeys,
   verifierKey,
 } from './checkpoint.ts';
 import { type Closing, listClosings, textOfClosing } from './seal.ts';
@@ -22,6 +23,8 @@ export type Published = {
   readonly closings: readonly string[];
   readonly checkpoint: string;
   readonly keys: readonly string[];
+  /** The text of the keys, with the signatures that confirm them. */
+  readonly signedKeys: string;
 };
 
 /** Reads a folder. @returns undefined if nothing was published there */
@@ -37,7 +40,8 @@ export async function readPublished(folder: string): Promise<Published | undefin
     read('keys'),
   ]);
   if (checkpoint === undefined) return undefined;
-  return { closings: linesOf(closings ?? ''), checkpoint, keys: linesOf(keys ?? '') };
+  const [listed = ''] = (keys ?? '').split('\n\n', 1);
+  return { closings: linesOf(closings ?? ''), checkpoint, keys: linesOf(listed), signedKeys: keys ?? '' };
 }
 
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
@@ -70,13 +74,9 @@ export async function publishBooks(
   const checkpoint = checkpointOf(closings);
   await mkdir(folder, { recursive: true });
   await writePublic(join(folder, 'closings'), closings.map((text) => `${text}\n`).join(''));
-  await writePublic(
-    join(folder, 'keys'),
-    keysOf(service, checkpoint.origin)
-      .map((key) => `${key}\n`)
-      .join(''),
-  );
-  await writePublic(join(folder, 'checkpoint'), signCheckpoint(checkpoint, service.keys.signers()));
+  const signers = service.keys.signers();
+  await writePublic(join(folder, 'keys'), signKeys(checkpoint.origin, signers));
+  await writePublic(join(folder, 'checkpoint'), signCheckpoint(checkpoint, signers));
   return checkpoint;
 }
 
@@ -116,10 +116,10 @@ function findDifferences(
   const last = dayOf(closings.at(-1) ?? own.at(-1) ?? '');
   if (!read) return [difference(last, 'the checkpoint is none: it was changed or cut off')];
   const { origin, size, root } = read;
-  if (!isSigned(checkpoint, keysOf(service, origin)))
+  if (!isSigned(checkpoint, origin, keysOf(service, origin)))
     return [difference(last, 'the checkpoint was changed, or signed by the key of another installation')];
   const expected = checkpointOf(closings.slice(0, size));
-  if (expected.size !== size || !expected.root.equals(root))
+  if (expected.size !== size || !expected.root.equals(root) || expected.origin !== origin)
     return [difference(last, 'the published closings are not those of the checkpoint')];
   return [];
 }

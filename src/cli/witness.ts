@@ -20,8 +20,8 @@ export function registerWitness(program: Command): void {
 
 /**
  * Confirms (cosigns) a checkpoint. `state` is a folder of the witness: its key, and the last checkpoint that
- * it has confirmed. The first checkpoint is trusted, as are its keys. A later one must be signed by a key
- * that was published with the one before it.
+ * it has confirmed. The first checkpoint is trusted, as are its keys. A later one, and its keys, must be
+ * signed by a key that was published with the one before it.
  */
 async function witness(folder: string, state: string, { json }: { json?: boolean }): Promise<void> {
   const published = (await readPublished(folder)) ?? fail(`${folder} has no checkpoint`);
@@ -35,7 +35,7 @@ async function witness(folder: string, state: string, { json }: { json?: boolean
   const name = `scrip-witness/${signer.publicKey.toString('hex').slice(0, 16)}`;
   const line = cosign(text, name, signer, new Date());
   await writePublic(join(state, 'closings'), published.closings.map((each) => `${each}\n`).join(''));
-  await writePublic(join(state, 'keys'), published.keys.map((each) => `${each}\n`).join(''));
+  await writePublic(join(state, 'keys'), published.signedKeys);
   await writePublic(join(state, 'checkpoint'), `${published.checkpoint}${line}`);
   const key = verifierKey(name, KINDS.witness, signer.publicKey);
   if (json) printJson({ origin, size, key });
@@ -45,12 +45,19 @@ async function witness(folder: string, state: string, { json }: { json?: boolean
 const NO_CHECKPOINT = 'it is no checkpoint: it was changed or cut off';
 
 /** Returns why a checkpoint cannot be confirmed. */
-export function findProblem({ closings, checkpoint, keys }: Published, seen: Published | undefined) {
+export function findProblem(
+  { closings, checkpoint, keys, signedKeys }: Published,
+  seen: Published | undefined,
+): string | undefined {
   const read = readCheckpoint(checkpoint);
   if (!read) return NO_CHECKPOINT;
   const { origin, size, root } = read;
-  if (!isSigned(checkpoint, seen?.keys ?? keys)) return 'it is not signed by a key of this installation';
-  if (closings.length < size || !checkpointOf(closings.slice(0, size)).root.equals(root))
+  const known = seen?.keys ?? keys;
+  if (!isSigned(checkpoint, origin, known)) return 'it is not signed by a key of this installation';
+  if (seen && !(isSigned(signedKeys, origin, known) && keys.some((key) => known.includes(key))))
+    return 'its keys are not signed by a key that was seen before';
+  const expected = checkpointOf(closings.slice(0, size));
+  if (closings.length < size || !expected.root.equals(root) || expected.origin !== origin)
     return 'the published closings are not those of the checkpoint';
   if (!seen) return undefined;
   const before = readCheckpoint(seen.checkpoint);

@@ -9,6 +9,7 @@ import {
   KINDS,
   readCheckpoint,
   signCheckpoint,
+  signKeys,
   verifierKey,
 } from '../../src/books/checkpoint.ts';
 import { rootOf } from '../../src/books/merkle.ts';
@@ -47,7 +48,7 @@ const differences = async (of: Pick<Service, 'db' | 'keys'> = service) =>
 async function verified(key?: string): Promise<string> {
   const wanted = { format: 'proof', from: '2026-03-02', to: '2026-03-04' } as const;
   const verifier = new Verifier();
-  for (const line of (await exportedText(service, wanted)).trim().split('\n')) verifier.line(line);
+  verifier.piece(await exportedText(service, wanted));
   const published = (await readPublished(folder)) ?? assert.fail();
   return compare(verifier.closings, published, key ?? published.keys[0]).then(
     () => 'verified',
@@ -114,8 +115,8 @@ test('a witness confirms a checkpoint, and refuses fewer days later', async () =
   await publishBooks(service, folder);
   await witness();
   const cosigned = await witnessed('checkpoint');
-  const { text, signatures } = readCheckpoint(cosigned) ?? assert.fail();
-  const [, name = '', base64 = ''] = (signatures.at(-2) ?? '').split(' ');
+  const { text } = readCheckpoint(cosigned) ?? assert.fail();
+  const [, name = '', base64 = ''] = (cosigned.split('\n').at(-2) ?? '').split(' ');
   const seed = Buffer.from(await witnessed('secret'), 'hex');
   const bytes = Buffer.from(base64, 'base64');
   const signer = signerOf(seed);
@@ -148,6 +149,29 @@ test('no signed checkpoint makes a witness forget what it has seen', async () =>
     assert.match((await differences()).join(), /the checkpoint is none/);
     assert.notEqual(await verified(), 'verified');
   }
+});
+
+test('a witness trusts a new key only if a known one has signed it', async () => {
+  const { origin } = await publishBooks(service, folder);
+  await witness();
+  const own = service.keys.signers();
+  const stranger = signerOf(Buffer.alloc(32, 9));
+  const strange = verifierKey(origin, KINDS.log, stranger.publicKey);
+  const signed = await readFile(file('keys'), 'utf8');
+  for (const forged of [
+    `${strange}\n${signed}`,
+    signed.replace('\n\n', `\n${strange}\n\n`),
+    signKeys(origin, [stranger]),
+    signed.slice(0, signed.indexOf('\n\n') + 1),
+    await readFile(file('checkpoint'), 'utf8'),
+    '',
+  ]) {
+    await writeFile(file('keys'), forged);
+    await assert.rejects(witness(), /not confirmed: its keys are not signed by a key that was seen before/);
+  }
+  await writeFile(file('keys'), signKeys(origin, [stranger, ...own]));
+  await witness();
+  assert.ok((await witnessed('keys')).startsWith(strange));
 });
 
 test('a published file that is damaged is told, and breaks nothing', async () => {
