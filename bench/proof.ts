@@ -31,7 +31,7 @@ export async function run(given: Given): Promise<void> {
   await prepareDay(stage, yesterday, { rows, merchants: 1, vouchers: 0, isQuiet: true });
   tell(`close of a day with ${whole(rows)} rows`, rows, await commandOn(stage, 'books', 'close'));
 
-  const file = join(stage.folder, 'proof.ndjson');
+  const file = join(stage.folder, 'proof.txt');
   const days = ['--from', dayOf(yesterday), '--to', dayOf(yesterday + DAY_MS)];
   const proved = ['books', 'export', '--format', 'proof', ...days];
   tell('export', rows, await commandOn(stage, ...proved, '--out', file));
@@ -45,9 +45,10 @@ export async function run(given: Given): Promise<void> {
     'select id from journal where occurred_at >= $1 order by id limit 1',
     [new Date(yesterday + DAY_MS / 2)],
   );
-  const oneRow = join(stage.folder, 'one-row.ndjson');
+  const oneRow = join(stage.folder, 'one-row.txt');
   await commandOn(stage, ...proved, '--transaction', String(middle[0]?.id), '--out', oneRow);
   const one = await readFile(oneRow);
-  const hashes = one.toString().match(/"hidden"/g)?.length ?? 0;
+  const hidden = [...one.toString().matchAll(/^- \d+ (\S+)$/gm)];
+  const hashes = hidden.reduce((sum, [, base64 = '']) => sum + Math.floor((base64.length * 3) / 4 / 32), 0);
   print(`one row: ${one.length} bytes, ${gzipSync(one).length} compressed, ${hashes} hashes`);
 }

@@ -3,16 +3,21 @@
  * `verify.js`, it needs nothing but JavaScript, and shares no code with the service.
  */
 
-const { Refused, Tree, Verifier, compare, hexOf, leafOf, openCheckpoint, refuse } = require('./verify.js');
+const { Refused, Tree, Verifier, hexOf, leafOf, refuse } = require('./verify.js');
+const { compare, openCheckpoint } = require('./checkpoint.js');
 const { readTill } = require('./till.js');
 
-const VERSION = 1;
+const VERSION = 2;
 /** The kinds of rows that a till makes. The others are the operator's: commission, payouts. */
 const OF_TILLS = ['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND', 'CASH_OUT'];
 
 const dayOf = (closing) => JSON.parse(closing)[2];
 const decimalsOf = ({ closing }) => closing.split('.')[1]?.length ?? 0;
-const minorOf = (amount) => BigInt(amount.replace('.', ''));
+
+function minorOf(amount) {
+  if (!/^-?\d+(\.\d+)?$/.test(amount)) refuse(`${amount} is no amount`);
+  return BigInt(amount.replace('.', ''));
+}
 
 function textOf(minor, decimals) {
   const digits = String(minor < 0n ? -minor : minor).padStart(decimals + 1, '0');
@@ -34,7 +39,7 @@ async function verifySettlement(text, { key, published } = {}) {
     name = `settlement ${file.settlement.number}`;
     const { settlement, account, proof, checkpoint, payments } = file;
     const verifier = new Verifier();
-    for (const line of proof) verifier.line(JSON.stringify(line));
+    for (const line of proof) verifier.line(line);
     verifier.end();
     const { closings } = verifier;
     if (dayOf(closings[0]) !== settlement.firstDay || dayOf(closings.at(-1)) !== settlement.lastDay)
@@ -70,8 +75,9 @@ function parse(text) {
 function rowsOf(proof, { account, settlement }) {
   const tree = new Tree();
   let sum = minorOf(settlement.carried);
-  const rows = proof.flatMap(({ row: text }) => {
-    if (text === undefined) return [];
+  const rows = proof.flatMap((line) => {
+    if (!line.startsWith('row ')) return [];
+    const text = line.slice(4);
     tree.add(leafOf(text));
     const [id, kind, debit, credit, amount, currency, us, , original, , , , ...reference] = text.split('|');
     if ((debit === account) === (credit === account) || currency !== settlement.currency)
@@ -95,25 +101,28 @@ async function verifyCheckpoint({ note, before, after }, closings, key) {
   const { origin, size, root } = await openCheckpoint(note, key);
   const tree = new Tree();
   const isWhole =
-    before.every((part) => tree.addHidden(part.hidden, part.size)) &&
+    before.every((line) => tree.addHidden(line.slice(2))) &&
     closings.every((closing) => tree.add(leafOf(closing))) &&
-    after.every((part) => tree.addHidden(part.hidden, part.size));
+    after.every((line) => tree.addHidden(line.slice(2)));
   if (!isWhole || tree.size !== size || tree.root() !== root)
     refuse(`its days, ${dayOf(closings[0])} and later, are not those of the checkpoint of ${origin}`);
   return origin;
 }
 
 /** Says how a settlement was paid. Of the bank, the proof has only the operator's word. */
-function paidBy({ payable, state, currency }, payments) {
+function paidBy({ payable, closing, outstanding, state, currency }, payments) {
+  const due = minorOf(payable);
+  if (due !== 0n && due !== minorOf(closing) - minorOf(outstanding))
+    refuse(`it states that ${payable} is payable, and ${closing} less ${outstanding} would be`);
   const last = payments.at(-1);
   if (last?.kind !== 'PAYOUT') {
     if (state === 'PAID') refuse('it states that it is paid, and names no payout');
-    return minorOf(payable) === 0n ? 'nothing is payable' : 'not paid yet';
+    return due === 0n ? 'nothing is payable' : 'not paid yet';
   }
   if (last.amount !== payable) refuse(`it was paid ${last.amount} ${currency}, and ${payable} is payable`);
   const seen = last.entries.reduce((sum, { amount }) => sum + minorOf(amount), 0n);
   if (last.entries.length === 0) return `paid on ${last.valueDate}, not yet seen at the bank`;
-  if (seen !== -minorOf(payable)) refuse(`the entries of the bank are not the ${payable} that it was paid`);
+  if (seen !== -due) refuse(`the entries of the bank are not the ${payable} that it was paid`);
   const entries = last.entries.map(({ reference, bookedOn }) => `${reference} of ${bookedOn}`);
   return `paid by bank entry ${entries.join(' and ')}`;
 }

@@ -241,7 +241,7 @@ const TYPES: Readonly<Record<ExportWanted['format'], readonly [extension: string
   gl: ['csv', CSV_TYPE],
   csv: ['csv', CSV_TYPE],
   ndjson: ['ndjson', 'application/x-ndjson'],
-  proof: ['ndjson', 'application/x-ndjson'],
+  proof: ['txt', 'text/plain; charset=utf-8'],
 };
 
 export const exportDays = reading({

@@ -1,14 +1,17 @@
+import { hash } from 'node:crypto';
 import type { Database } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { addDays } from '../time.ts';
 import { type ClosedDay, textsOf } from './export.rows.ts';
-import { append, leafHash, type Subtree } from './merkle.ts';
-import { type Closing, listClosings, listSlices, type Slice, textOfClosing, textOfSlice } from './seal.ts';
+import { append, joinLast, leafHash, type Subtree } from './merkle.ts';
+import { type Closing, listClosings, listSlices, type Slice, textOfSlice } from './seal.ts';
 
 /** The proof of closed days, which others verify without Scrip (docs/reference/proof.md). */
 
 /** The version of the file. */
-const FORMAT = 1;
+const FORMAT = 2;
+
+const ROW = 'row ';
 
 /** The rows that a proof shows. Of the others it contains only hashes. */
 type Shown = {
@@ -21,17 +24,23 @@ type Shown = {
 /** The account of a float, a settlement, or the operator. */
 type Account = { readonly kind: string; readonly merchantId: number };
 
-/** A line of a proof. */
-export type Line = Readonly<Record<string, string | number>>;
-
 /** A leaf of a tree: the lines that show it, or its hash if the proof does not show it. */
-type Leaf = { readonly lines: Iterable<Line> | AsyncIterable<Line> } | { readonly hash: Buffer };
+type Leaf = { readonly lines: Iterable<string> | AsyncIterable<string> } | { readonly hash: Buffer };
 
 /**
- * Writes the texts from which the hashes of closed days are computed, as one JSON object per line.
+ * Writes the texts from which the hashes of closed days are computed, piece by piece.
  * @param shown without one, all rows and totals
  */
 export async function* writeProof(
+  db: Database,
+  days: readonly ClosedDay[],
+  shown: Shown,
+): AsyncGenerator<string> {
+  for await (const line of linesOf(db, days, shown)) yield `${line}\n`;
+}
+
+/** Returns the lines of a proof. */
+export async function* linesOf(
   db: Database,
   days: readonly ClosedDay[],
   shown: Shown,
@@ -43,32 +52,50 @@ export async function* writeProof(
   const show = (text: string) => isWhole || isShown(text, shown, accounts);
   const named = new Set<string>();
   const [from, to] = [days[0]?.day ?? '', addDays(days.at(-1)?.day ?? '', 1)];
-  yield write({ proof: FORMAT, from, to, shows: isWhole ? 'all' : 'some' });
+  yield `scrip proof ${FORMAT} ${isWhole ? 'all' : 'some'} ${from} ${to}`;
   for (const day of days) {
     for await (const line of withHidden(slicesOf(db, day, { show, isRead, isWhole }))) {
       if (isWhole) yield* nameAccounts(line, accounts, named);
-      yield write(line);
+      yield line;
     }
     const [closing] = (await db.query(listClosings(day.day, addDays(day.day, 1)))) as [Closing];
-    yield write({ closing: textOfClosing(closing), ...(isWhole ? { totals: closing.totals } : {}) });
+    if (isWhole) yield `totals ${closing.totals}`;
+    yield lineOfClosing(closing);
   }
 }
 
-const write = (line: Line) => `${JSON.stringify(line)}\n`;
+/** The line of a closing: the values of its text, without the first one, which is always the same. */
+function lineOfClosing(closing: Closing): string {
+  const { version, day, startsAt, endsAt, zone, rows, firstId, lastId, root, totals, closedAt } = closing;
+  const values = [
+    ...[version, inBase64(closing.previousHash), day, startsAt.toISOString(), endsAt.toISOString(), zone],
+    ...[rows, firstId, lastId, inBase64(root), inBase64(hash('sha256', totals, 'buffer'))],
+    closedAt.toISOString(),
+  ];
+  return `closing ${values.join('|')}`;
+}
 
-/** Returns the lines of the leaves that are shown, and the hashes of the largest subtrees between them. */
-export async function* withHidden(leaves: AsyncIterable<Leaf> | Iterable<Leaf>): AsyncGenerator<Line> {
-  const hidden: Subtree[] = [];
-  const takeHidden = () => hidden.splice(0).map(({ size, hash }) => ({ hidden: hash.toString('hex'), size }));
+const inBase64 = (bytes: Buffer) => bytes.toString('base64');
+
+/** Returns the lines of the leaves that are shown, and the hashes of the subtrees between them. */
+export async function* withHidden(leaves: AsyncIterable<Leaf> | Iterable<Leaf>): AsyncGenerator<string> {
+  let hidden: Subtree[] = [];
   let first = 0;
   for await (const leaf of leaves) {
     if ('lines' in leaf) {
-      yield* takeHidden();
+      yield* lineOfHidden(hidden);
+      hidden = [];
       yield* leaf.lines;
     } else append(hidden, { first, size: 1, hash: leaf.hash });
     first++;
   }
-  yield* takeHidden();
+  yield* lineOfHidden(joinLast(hidden));
+}
+
+function lineOfHidden(subtrees: readonly Subtree[]): string[] {
+  if (subtrees.length === 0) return [];
+  const leaves = subtrees.reduce((sum, { size }) => sum + size, 0);
+  return [`- ${leaves} ${inBase64(Buffer.concat(subtrees.map((each) => each.hash)))}`];
 }
 
 /** Which rows are shown, which slices can have such rows, and whether all are shown. */
@@ -90,36 +117,37 @@ async function* slicesOf(
       continue;
     }
     const rows = withHidden(rowsOf(textsOf(db, day, slice), show));
-    if (isWhole) yield { lines: after({ slice: text }, rows) };
+    if (isWhole) yield { lines: after(`slice ${text}`, rows) };
     else {
       const lines = await Array.fromAsync(rows);
-      const shows = lines.some((line) => 'row' in line);
-      yield shows ? { lines: [{ slice: text }, ...lines] } : { hash: leafHash(text) };
+      const shows = lines.some((line) => line.startsWith(ROW));
+      const head = `slice ${slice.startsAt.toISOString()}|${slice.rows}`;
+      yield shows ? { lines: [head, ...lines] } : { hash: leafHash(text) };
     }
   }
 }
 
-async function* after(first: Line, lines: AsyncIterable<Line>): AsyncGenerator<Line> {
+async function* after(first: string, lines: AsyncIterable<string>): AsyncGenerator<string> {
   yield first;
   yield* lines;
 }
 
 async function* rowsOf(texts: AsyncIterable<string>, show: (text: string) => boolean): AsyncGenerator<Leaf> {
-  for await (const text of texts) yield show(text) ? { lines: [{ row: text }] } : { hash: leafHash(text) };
+  for await (const text of texts) yield show(text) ? { lines: [`${ROW}${text}`] } : { hash: leafHash(text) };
 }
 
 /** Yields the accounts of a row before the first row that names them. */
 function* nameAccounts(
-  { row }: Line,
+  line: string,
   accounts: ReadonlyMap<string, Account>,
   named: Set<string>,
 ): Generator<string> {
-  if (typeof row !== 'string') return;
-  for (const account of row.split('|', 4).slice(2)) {
+  if (!line.startsWith(ROW)) return;
+  for (const account of line.split('|', 4).slice(2)) {
     const kind = accounts.get(account)?.kind;
     if (kind === undefined || named.has(account)) continue;
     named.add(account);
-    yield write({ account, kind });
+    yield `account ${account} ${kind}`;
   }
 }
 

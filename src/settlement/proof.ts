@@ -1,7 +1,7 @@
 import { checkpointOf, signCheckpoint } from '../books/checkpoint.ts';
 import { closedDays } from '../books/export.rows.ts';
 import { leafHash } from '../books/merkle.ts';
-import { withHidden, writeProof } from '../books/proof.ts';
+import { linesOf, withHidden } from '../books/proof.ts';
 import { readTexts } from '../books/publish.ts';
 import { settledRows } from '../books/settled.ts';
 import type { Service } from '../context.ts';
@@ -22,7 +22,7 @@ import { getSettlement, type Settlement, SettlementId } from './settlements.ts';
  */
 
 /** The version of the file. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** The figures of a settlement that its proof repeats, besides the amounts. */
 const HEAD = [
@@ -50,8 +50,8 @@ async function* writeSettlementProof(service: Service, settlement: Settlement): 
   yield `${JSON.stringify(head).slice(0, -1)},\n"proof":[\n`;
   const days = await closedDays(readDb, firstDay, addDays(lastDay, 1));
   let comma = '';
-  for await (const line of writeProof(readDb, days, { account: { number: String(account), slices } })) {
-    yield `${comma}${line.trimEnd()}`;
+  for await (const line of linesOf(readDb, days, { account: { number: String(account), slices } })) {
+    yield `${comma}${JSON.stringify(line)}`;
     comma = ',\n';
   }
   const payments = await paymentsOf(readDb, settlement);
@@ -67,23 +67,21 @@ select distinct slice_at as at from (${settledRows(settlement)}) r`);
 }
 
 /**
- * Returns a checkpoint of all closed days, and the subtrees before and after some of them, from which
- * together with their closings its root is computed.
+ * Returns a checkpoint of all closed days, and the hidden parts of its tree before and after some of them,
+ * from which together with their closings its root is computed.
  */
 async function checkpointAround(service: Pick<Service, 'db' | 'keys'>, firstDay: string, lastDay: string) {
   const texts = await readTexts(service);
   const dayOf = (text: string | undefined) => (JSON.parse(text ?? '[]') as string[])[2] ?? '';
   const leaves = texts.map((text) => {
     const day = dayOf(text);
-    return day >= firstDay && day <= lastDay ? { lines: [{ day }] } : { hash: leafHash(text) };
+    return day >= firstDay && day <= lastDay ? { lines: [day] } : { hash: leafHash(text) };
   });
   const lines = await Array.fromAsync(withHidden(leaves));
-  const hidden = lines.filter((line) => 'hidden' in line);
-  const first = lines.findIndex((line) => 'day' in line);
   return {
     note: signCheckpoint(checkpointOf(texts), service.keys.signers()),
-    before: hidden.slice(0, first),
-    after: hidden.slice(first),
+    before: lines.slice(0, lines.indexOf(firstDay)),
+    after: lines.slice(lines.indexOf(lastDay) + 1),
   };
 }
 

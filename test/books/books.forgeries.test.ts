@@ -2,12 +2,19 @@ import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import { compare, Verifier } from '@scrip/verifier';
 import fc from 'fast-check';
-import { checkpointOf, KINDS, signCheckpoint, verifierKey } from '../../src/books/checkpoint.ts';
+import { checkpointOf, KINDS, signCheckpoint, signKeys, verifierKey } from '../../src/books/checkpoint.ts';
 import type { Published } from '../../src/books/publish.ts';
 import { findProblem } from '../../src/cli/witness.ts';
 import { signerOf } from '../../src/keyring/ring.ts';
 import { openLedger, sell, spend } from '../support/books.ts';
-import { balance, type Day, type Forged, readProof, writeProof } from '../support/forgeries.ts';
+import {
+  balance,
+  type Day,
+  type Forged,
+  readProof,
+  textOfClosing,
+  writeProof,
+} from '../support/forgeries.ts';
 import { PROGRAMS, run } from '../support/proof-programs.ts';
 import { exportedText } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
@@ -72,24 +79,20 @@ const FORGERIES: Record<string, (forged: Forged, pick: Pick) => void> = {
   },
 };
 
-const textsOf = (proof: string) =>
-  proof
-    .split('\n')
-    .flatMap((line) =>
-      /^\{"closing"/.test(line) ? [(JSON.parse(line) as { closing: string }).closing] : [],
-    );
+const textsOf = (proof: string) => readProof(proof).days.map(({ closing }) => textOfClosing(closing));
 
 function publish(closings: readonly string[]): Published {
   const checkpoint = checkpointOf(closings);
   const keys = [verifierKey(checkpoint.origin, KINDS.log, SIGNER.publicKey)];
-  return { closings, checkpoint: signCheckpoint(checkpoint, [SIGNER]), keys };
+  const signedKeys = signKeys(checkpoint.origin, [SIGNER]);
+  return { closings, checkpoint: signCheckpoint(checkpoint, [SIGNER]), keys, signedKeys };
 }
 
 /** Returns what a verifier says who knows what was published. */
 async function verified(proof: string, published: Published): Promise<string> {
   const verifier = new Verifier();
   try {
-    for (const line of proof.trim().split('\n')) verifier.line(line);
+    verifier.piece(proof);
     const sentence = verifier.end();
     await compare(verifier.closings, published, published.keys[0]);
     return sentence;
@@ -163,7 +166,7 @@ test('every forgery is found, with the day, and no honest proof is refused', asy
         const some = readProof(whole);
         const days = some.days.slice(first, last + 1);
         const [from, to] = [`2026-03-0${2 + first}`, `2026-03-0${3 + last}`];
-        const header = JSON.stringify({ proof: 1, from, to, shows: 'all' });
+        const header = `scrip proof 2 all ${from} ${to}`;
         const grown = publish(published.closings.slice(0, last + 1));
         assert.match(await verified(writeProof({ ...some, header, days }), published), /^verified: /);
         assert.equal(findProblem(published, grown), undefined);

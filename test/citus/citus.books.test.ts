@@ -52,7 +52,7 @@ test('days close with vouchers of all buckets, and a row altered on its shard is
     lines.map((line) => (JSON.parse(line) as { transactionId: string }).transactionId),
     journal.map(({ id }) => id),
   );
-  assert.equal((await exported('proof')).match(/"row":/g)?.length, journal.length);
+  assert.equal((await exported('proof')).match(/^row /gm)?.length, journal.length);
   const stated = journal.filter(({ kind }) => kind !== 'ACTIVATION');
   assert.equal((await exported('camt053')).split('<Ntry>').length, stated.length + 1);
   const [row] = await ledger.sql<{ id: string }>(

@@ -13,7 +13,7 @@ import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { settlementProof } from '../../src/settlement/proof.ts';
 import { sell, spend } from '../support/books.ts';
-import { change, type ForgedSettlement, remake, rowsOf } from '../support/forgeries.settlements.ts';
+import { change, type ForgedSettlement, placesOf, remake } from '../support/forgeries.settlements.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
 import { ofFile } from '../support/scope.ts';
 import { close, openScene, terms } from '../support/settlements.ts';
@@ -165,7 +165,7 @@ test('a file that cannot be a proof is refused in one line', async () => {
   for (let part = 0; part < 8; part++)
     await refused(whole.slice(0, (whole.length * part) / 8), /^the file: it is cut off, or is no JSON$/);
   await refused('{}', /^the file: it is no proof of a settlement$/);
-  await refused(whole.replace('"settlementProof":1', '"settlementProof":2'), /has version 2/);
+  await refused(whole.replace('"settlementProof":2', '"settlementProof":3'), /has version 3/);
   await refused(whole.replace('"payments":[]', '"payments":7'), /^settlement \S+: it is damaged/);
   await refused(
     whole.replace(/"state":"\w+"/, '"state":"PAID"'),
@@ -181,6 +181,11 @@ test('a file that cannot be a proof is refused in one line', async () => {
     whole.replace(/"closing":"[\d.]+"/, '"closing":"1.00"'),
     /its rows lead from 0\.00 to 97\.10/,
   );
+  await refused(
+    whole.replace('"payable":"97.10"', '"payable":"9.71"'),
+    /states that 9\.71 is payable, and 97\.10 less 0\.00 would be/,
+  );
+  await refused(whole.replace('"carried":"0.00"', '"carried":"0x0"'), /0x0 is no amount/);
   const stranger = signerOf(Buffer.alloc(32, 9));
   const forged: ForgedSettlement = JSON.parse(whole);
   forged.checkpoint.note = signCheckpoint(checkpointOf(published.closings), [stranger]);
@@ -189,22 +194,25 @@ test('a file that cannot be a proof is refused in one line', async () => {
 });
 
 type Forge = (forged: ForgedSettlement[], pick: number) => unknown;
-const REDEEMED = 'REDEMPTION|';
 
 /** A redemption of the shop, with its place among the lines of the proof. */
-function choose({ proof }: ForgedSettlement, pick: number) {
-  const places = proof.flatMap((line, at) => (String(line['row']).includes(REDEEMED) ? [at] : []));
+function choose(forged: ForgedSettlement, pick: number) {
+  const places = placesOf(forged).filter((at) => forged.proof[at]?.includes('|REDEMPTION|'));
   const at = places[pick % places.length] ?? assert.fail();
-  return { at, line: proof[at] ?? assert.fail() };
+  return { at, line: forged.proof[at] ?? assert.fail() };
 }
 
 /** Puts a row behind the first redemption of another settlement. */
-function put(into: ForgedSettlement, line: Record<string, string | number>, pick: number): void {
+function put(into: ForgedSettlement, line: string, pick: number): void {
   into.proof.splice(choose(into, pick).at + 1, 0, line);
 }
 
-const SLICE =
-  /^settlement \S+-000\d: slice 2026-03-0\dT10:00:00.000Z: a row (is not the one that was closed|was added)/m;
+const SLICE = new RegExp(
+  String.raw`^settlement \S+-000\d: (slice 2026-03-0\dT10:00:00.000Z: (a row was added|\d rows? closed)|` +
+    String.raw`2026-03-0\d: a row or a slice is not the one that was closed|` +
+    String.raw`line \d+, slice 2026-03-0\dT10:00:00.000Z: a hidden part)`,
+  'm',
+);
 const SIGNED =
   /^settlement \S+-0001: the checkpoint is not signed by the key \S+: it belongs to another installation$/m;
 
@@ -212,8 +220,10 @@ const SIGNED =
 const FORGERIES: Record<string, readonly [seen: RegExp, forge: Forge]> = {
   altered: [
     /^line [\d and]+: sale \d is \d+\.\d\d USD in the file, and \d+\.\d\d USD in settlement \S+-0001$/m,
-    ([one = assert.fail()], pick) =>
-      change(choose(one, pick).line, 4, (amount) => String(Number(amount) - 1)),
+    ([one = assert.fail()], pick) => {
+      const { at, line } = choose(one, pick);
+      one.proof[at] = change(line, 4, (amount) => String(Number(amount) - 1));
+    },
   ],
   dropped: [
     /^line \d: sale \d, \d+\.\d\d USD, is in no settlement$/m,
@@ -222,10 +232,12 @@ const FORGERIES: Record<string, readonly [seen: RegExp, forge: Forge]> = {
   added: [
     /^never sold, \d+\.\d\d USD at \S+, is in settlement \S+-0001, and not in the file$/m,
     ([one = assert.fail()], pick) => {
-      const added = { ...choose(one, pick).line };
-      change(added, 0, (id) => `${id.slice(0, -6)}abcdef`);
-      change(added, 12, () => 'never sold');
-      put(one, added, pick);
+      const copy = change(choose(one, pick).line, 0, (id) => `${id.slice(0, -6)}abcdef`);
+      put(
+        one,
+        change(copy, 12, () => 'never sold'),
+        pick,
+      );
     },
   ],
   'moved to another day': [
@@ -272,7 +284,8 @@ describe('a forgery is found, with what and where:', () => {
   test('split view', async () => {
     const forged = copies();
     const [one = assert.fail()] = forged;
-    change(rowsOf(one)[0] ?? {}, 11, () => 'key_other');
+    const [at = assert.fail()] = placesOf(one);
+    one.proof[at] = change(one.proof[at] ?? '', 11, () => 'key_other');
     makeRight([one]);
     const { findings } = await prove(csv(TILL), texts(forged));
     assert.match(

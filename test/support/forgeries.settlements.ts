@@ -1,13 +1,13 @@
-import { append, leafHash, type Subtree } from '../../src/books/merkle.ts';
+import { append, joinLast, leafHash, type Subtree } from '../../src/books/merkle.ts';
+import { textOfClosing, wordOf } from './forgeries.ts';
 
 /** Proofs of settlements as a forger works on them: all parts can be changed, and all hashes made again. */
 
-type Line = Record<string, string | number>;
 export type ForgedSettlement = {
   settlement: Record<string, string>;
   account: string;
-  proof: Line[];
-  checkpoint: { note: string; before: Line[]; after: Line[] };
+  proof: string[];
+  checkpoint: { note: string; before: string[]; after: string[] };
   payments: { kind: string; amount: string }[];
 };
 
@@ -21,20 +21,23 @@ class Leaves {
     this.count += size;
   }
 
-  addLine({ hidden, size }: Line): void {
-    this.add(Buffer.from(String(hidden), 'hex'), Number(size));
+  /** Adds a hidden part, which stands at the end of the tree. */
+  addHidden(text: string): void {
+    const [leaves = '', base64 = ''] = text.split(' ');
+    const hashes = Buffer.from(base64, 'base64');
+    let left = Number(leaves);
+    for (let at = 0; at < hashes.length; at += 32) {
+      let size = 1;
+      while (2 * size <= left && this.count % (2 * size) === 0) size *= 2;
+      if (at + 32 === hashes.length) size = left;
+      this.add(hashes.subarray(at, at + 32), size);
+      left -= size;
+    }
   }
 
   root(): Buffer {
-    const [last = Buffer.alloc(0), ...others] = this.#subtrees.map(({ hash }) => hash).reverse();
-    return others.reduce((right, left) => nodeOf(left, right), last);
+    return joinLast(this.#subtrees)[0]?.hash ?? Buffer.alloc(0);
   }
-}
-
-function nodeOf(left: Buffer, right: Buffer): Buffer {
-  const subtrees: Subtree[] = [];
-  for (const [first, hash] of [left, right].entries()) append(subtrees, { first, size: 1, hash });
-  return subtrees[0]?.hash ?? left;
 }
 
 const minorOf = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));
@@ -44,15 +47,20 @@ function textOf(minor: bigint): string {
   return `${minor < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
 }
 
-/** The rows of a proof in their order, by their lines. */
-export const rowsOf = ({ proof }: ForgedSettlement) => proof.filter((line) => 'row' in line);
+const isRow = (line: string) => line.startsWith('row ');
 
 /** Changes a value of a row. */
-export function change(line: Line, at: number, made: (value: string) => string): void {
-  const values = String(line['row']).split('|');
-  values[at] = made(values[at] ?? '');
-  line['row'] = values.join('|');
+export function change(line: string, at: number, made: (value: string) => string): string {
+  const [, row] = wordOf(line);
+  return `row ${row
+    .split('|')
+    .map((value, index) => (index === at ? made(value) : value))
+    .join('|')}`;
 }
+
+/** The places of the rows of a proof among its lines. */
+export const placesOf = ({ proof }: ForgedSettlement) =>
+  proof.flatMap((line, at) => (isRow(line) ? [at] : []));
 
 /**
  * Makes all hashes and figures of a proof right again, as a forger without the signing key can. Slices whose
@@ -63,45 +71,44 @@ export function remake(forged: ForgedSettlement, note: (size: number, root: Buff
   const { settlement, account, proof, checkpoint } = forged;
   const own = new Leaves();
   const days = new Leaves();
-  for (const line of checkpoint.before) days.addLine(line);
+  for (const line of checkpoint.before) days.addHidden(wordOf(line)[1]);
   let slices = new Leaves();
-  let rows: { line: Line; tree: Leaves } | undefined;
+  let rows: { at: number; start: string; tree: Leaves } | undefined;
   let closing = minorOf(settlement['carried']);
-  let previous: string | undefined;
+  let previous: Buffer | undefined;
   const endSlice = () => {
     if (!rows) return;
-    const [start] = String(rows.line['slice']).split('|');
-    rows.line['slice'] = [start, rows.tree.count, rows.tree.root().toString('hex')].join('|');
-    slices.add(leafHash(rows.line['slice']));
+    const { at, start, tree } = rows;
+    proof[at] = `slice ${start}|${tree.count}`;
+    slices.add(leafHash(`${start}|${tree.count}|${tree.root().toString('hex')}`));
     rows = undefined;
   };
-  for (const line of proof) {
-    if ('slice' in line) {
+  for (const [at, line] of proof.entries()) {
+    const [word, text] = wordOf(line);
+    if (word === 'slice') {
       endSlice();
-      rows = { line, tree: new Leaves() };
-    } else if ('row' in line) {
-      const text = String(line['row']);
+      rows = { at, start: text.slice(0, text.indexOf('|')), tree: new Leaves() };
+    } else if (word === 'row') {
       own.add(leafHash(text));
       rows?.tree.add(leafHash(text));
       const [, , , credit, amount] = text.split('|');
       closing += credit === account ? minorOf(amount) : -minorOf(amount);
-    } else if ('hidden' in line) {
+    } else if (word === '-') {
       endSlice();
-      slices.addLine(line);
-    } else if ('closing' in line) {
+      slices.addHidden(text);
+    } else if (word === 'closing') {
       endSlice();
-      const values = JSON.parse(String(line['closing']));
-      if (previous) values[1] = previous;
-      values[9] = slices.root().toString('hex');
-      line['closing'] = JSON.stringify(values);
-      const leaf = leafHash(line['closing']);
-      previous = leaf.toString('hex');
-      days.add(leaf);
+      const values = text.split('|');
+      if (previous) values[1] = previous.toString('base64');
+      values[9] = slices.root().toString('base64');
+      proof[at] = `closing ${values.join('|')}`;
+      previous = leafHash(textOfClosing(values));
+      days.add(previous);
       slices = new Leaves();
     }
   }
-  for (const line of checkpoint.after) days.addLine(line);
-  Object.assign(settlement, { root: own.root().toString('hex'), closingHash: previous });
+  for (const line of checkpoint.after) days.addHidden(wordOf(line)[1]);
+  Object.assign(settlement, { root: own.root().toString('hex'), closingHash: previous?.toString('hex') });
   settlement['closing'] = textOf(closing);
   checkpoint.note = note(days.count, days.root());
 }

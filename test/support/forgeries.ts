@@ -4,31 +4,49 @@ import { leafHash, rootOf } from '../../src/books/merkle.ts';
 /** Proofs of closed days as a forger works on them: all parts can be changed, and all hashes made again. */
 
 type Slice = { readonly text: string; rows: string[] };
-export type Day = { slices: Slice[]; closing: unknown[]; totals: string };
+export type Day = { slices: Slice[]; closing: string[]; totals: string };
 export type Forged = { header: string; accounts: string[]; days: Day[] };
 
+/** Splits a line of a proof after its first word. */
+export function wordOf(line: string): [word: string, text: string] {
+  const at = line.indexOf(' ');
+  return [line.slice(0, at), line.slice(at + 1)];
+}
+
 export function readProof(text: string): Forged {
-  const [header = '', ...lines] = text.trim().split('\n');
+  const [header = '', ...lines] = text.trimEnd().split('\n');
   const forged: Forged = { header, accounts: [], days: [] };
   let slices: Slice[] = [];
+  let totals = '';
   for (const line of lines) {
-    const { slice, row, closing, totals } = JSON.parse(line) as Record<string, string>;
-    if (slice !== undefined) slices.push({ text: slice, rows: [] });
-    else if (row !== undefined) slices.at(-1)?.rows.push(row);
-    else if (closing !== undefined) {
-      forged.days.push({ slices, closing: JSON.parse(closing), totals: totals ?? '' });
+    const [word, rest] = wordOf(line);
+    if (word === 'slice') slices.push({ text: rest, rows: [] });
+    else if (word === 'row') slices.at(-1)?.rows.push(rest);
+    else if (word === 'totals') totals = rest;
+    else if (word === 'closing') {
+      forged.days.push({ slices, closing: rest.split('|'), totals });
       slices = [];
     } else forged.accounts.push(line);
   }
   return forged;
 }
 
-const COLUMN = { previous: 1, rows: 6, first: 7, last: 8, root: 9, totals: 10 };
+const COLUMN = { version: 0, previous: 1, rows: 6, first: 7, last: 8, root: 9, totals: 10 };
+
+/** Returns the text that is hashed, of the values in the line of a closing. */
+export function textOfClosing(values: readonly string[]): string {
+  const [version, ...others] = values.map((value, at) =>
+    at === COLUMN.previous || at === COLUMN.root || at === COLUMN.totals
+      ? Buffer.from(value, 'base64').toString('hex')
+      : value || null,
+  );
+  return JSON.stringify(['scrip closing', ...others.slice(0, -1), Number(version), others.at(-1)]);
+}
 
 /** Writes a proof, with the hashes that it had, or with right ones. */
 export function writeProof({ header, accounts, days }: Forged, areRight = true): string {
   const lines = [header, ...accounts];
-  let previous = days[0]?.closing[COLUMN.previous];
+  let previous = days[0]?.closing[COLUMN.previous] ?? '';
   for (const { slices, closing, totals } of days) {
     const texts = slices
       .filter(({ rows }) => rows.length > 0)
@@ -36,21 +54,21 @@ export function writeProof({ header, accounts, days }: Forged, areRight = true):
         const [startsAt] = closed.split('|');
         const made = [startsAt, rows.length, rootOf(rows.map(leafHash)).toString('hex')].join('|');
         const text = areRight ? made : closed;
-        lines.push(JSON.stringify({ slice: text }), ...rows.map((row) => JSON.stringify({ row })));
+        lines.push(`slice ${text}`, ...rows.map((row) => `row ${row}`));
         return text;
       });
     const rows = slices.flatMap((slice) => slice.rows);
-    const idOf = (row: string | undefined) => row?.slice(0, 36) ?? null;
+    const idOf = (row: string | undefined) => row?.slice(0, 36) ?? '';
     const made = [...closing];
     made[COLUMN.previous] = previous;
     made[COLUMN.rows] = String(rows.length);
     made[COLUMN.first] = idOf(rows[0]);
     made[COLUMN.last] = idOf(rows.at(-1));
-    made[COLUMN.root] = rootOf(texts.map(leafHash)).toString('hex');
-    made[COLUMN.totals] = hash('sha256', totals);
-    const text = JSON.stringify(areRight ? made : closing);
-    previous = leafHash(text).toString('hex');
-    lines.push(JSON.stringify({ closing: text, totals }));
+    made[COLUMN.root] = rootOf(texts.map(leafHash)).toString('base64');
+    made[COLUMN.totals] = hash('sha256', totals, 'base64');
+    const values = areRight ? made : closing;
+    previous = leafHash(textOfClosing(values)).toString('base64');
+    lines.push(`totals ${totals}`, `closing ${values.join('|')}`);
   }
   return `${lines.join('\n')}\n`;
 }
@@ -59,11 +77,7 @@ type Balance = Record<'currency' | 'account_kind' | 'opening' | 'debits' | 'cred
 
 /** Makes the totals of all days right again, as a forger with the database can. */
 export function balance({ accounts, days }: Forged): void {
-  const kinds = new Map(
-    accounts
-      .map((line) => JSON.parse(line) as Record<string, string>)
-      .map((each) => [each['account'], each['kind']]),
-  );
+  const kinds = new Map(accounts.map((line) => wordOf(wordOf(line)[1])));
   const kindOf = (account: string) =>
     Number(account) > 1e10 ? 'VOUCHER' : Number(account) >= 5e9 ? 'RESERVE' : (kinds.get(account) ?? '');
   let before = new Map<string, bigint>();

@@ -15,7 +15,7 @@ export async function run(
   program: readonly [string, string],
   text: string,
 ): Promise<[number | null, string]> {
-  const file = join(await temporaryFolder('scrip-proof-'), 'proof.ndjson');
+  const file = join(await temporaryFolder('scrip-proof-'), 'proof.txt');
   await writeFile(file, text);
   const child = spawn(program[0], [fileURLToPath(new URL(program[1], import.meta.url)), file]);
   let printed = '';

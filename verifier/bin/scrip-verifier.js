@@ -2,9 +2,8 @@
 const { createReadStream } = require('node:fs');
 const { readFile } = require('node:fs/promises');
 const { join } = require('node:path');
-const { createInterface } = require('node:readline');
 const { parseArgs } = require('node:util');
-const { Refused, Verifier, compare } = require('../verify.js');
+const { Refused, Verifier, compare } = require('../index.js');
 
 const USAGE = 'usage: scrip-verifier FILE [--against DIR] [--key NAME+ID+KEY]';
 
@@ -14,10 +13,11 @@ async function verify() {
   const [file, ...others] = positionals;
   if (!file || others.length > 0 || (values.key && !values.against)) throw new Refused(USAGE);
   const verifier = new Verifier();
-  for await (const line of createInterface({ input: createReadStream(file) })) verifier.line(line);
+  for await (const piece of createReadStream(file, 'utf8')) verifier.piece(piece);
   const sentence = verifier.end();
-  if (values.against) await compare(verifier.closings, await readPublished(values.against), values.key);
-  return sentence;
+  if (!values.against) return sentence;
+  await compare(verifier.closings, await readPublished(values.against), values.key);
+  return values.key ? sentence : `${sentence}\nno signature was verified: no key was given`;
 }
 
 async function readPublished(folder) {

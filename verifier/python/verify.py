@@ -2,13 +2,33 @@
 """Verifies a proof of closed days (docs/reference/proof.md). It needs only the standard library."""
 
 import json
+import re
 import sys
+from base64 import b64decode
 from datetime import date, datetime, timedelta
 from hashlib import sha256
+from typing import NamedTuple
 
-VERSION = 1
+VERSION = "2"
+CLOSING_VERSION = "1"
 SLICE_US = 900_000_000
 HOUR_MS = 3_600_000
+
+TIME = "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z)"
+HASH = "([A-Za-z0-9+/]{43}=)"
+HEX = "[0-9a-f]"
+ID = f"({HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}})"
+NUMBER = "([1-9][0-9]{0,9})"
+SLICE = re.compile(f"{TIME}[|]{NUMBER}(?:[|]({HEX}{{64}}))?")
+ROW = re.compile(
+    f"{ID}[|]([A-Z_]+)[|]([0-9]+)[|]([0-9]+)[|]([1-9][0-9]*)[|]([A-Z]{{3}})[|]([0-9]+)[|](?:[^|]*[|]){{5}}"
+)
+HIDDEN = re.compile(f"{NUMBER} ([A-Za-z0-9+/]+=*)")
+DAY = "([0-9]{4}-[0-9]{2}-[0-9]{2})"
+CLOSING = re.compile(
+    f"([0-9]+)[|]{HASH}[|]{DAY}[|]{TIME}[|]{TIME}[|]([^|]+)[|]([0-9]+)[|]{ID}?[|]{ID}?"
+    f"[|]{HASH}[|]{HASH}[|]{TIME}"
+)
 
 
 class Refused(Exception):
@@ -29,43 +49,67 @@ def node_hash(left, right):
 
 
 class Tree:
-    """A Merkle tree (RFC 6962, section 2.1), as its complete subtrees from left to right."""
+    """A Merkle tree (RFC 6962, section 2.1), as its subtrees from left to right."""
 
     def __init__(self):
         self.size = 0
         self.subtrees = []
+        self.ended = False  # the last subtree is not complete, so nothing can follow it
 
     def add(self, hash, size=1):
         self.size += size
+        self.ended = size & (size - 1) != 0
         while self.subtrees and self.subtrees[-1][0] == size:
             hash = node_hash(self.subtrees.pop()[1], hash)
             size *= 2
         self.subtrees.append((size, hash))
 
+    def add_hidden(self, leaves, hashes):
+        """Adds a hidden part, and returns whether it is one."""
+        end = self.size + leaves
+        for number, hash in enumerate(hashes, 1):
+            left = end - self.size
+            if left <= 0 or self.ended:
+                return False
+            size = 1 << (left.bit_length() - 1)
+            while self.size % size:
+                size //= 2
+            if number == len(hashes) and self.size % (2 * size) == 0:
+                size = left  # the rest of the tree
+            self.add(hash, size)
+        return self.size == end
+
     def root(self):
         if not self.subtrees:
-            return sha256(b"").hexdigest()
+            return sha256(b"").digest()
         *others, (_, hash) = self.subtrees
         for _, left in reversed(others):
             hash = node_hash(left, hash)
-        return hash.hex()
+        return hash
 
 
 def count(number, noun):
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
+def day_after(day):
+    return (date.fromisoformat(day) + timedelta(1)).isoformat()
+
+
 def us_of(time):
     """Microseconds since 1970 of a time such as 2026-03-02T09:00:00.000Z."""
-    since = datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fZ") - datetime(1970, 1, 1)
+    try:
+        since = datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fZ") - datetime(1970, 1, 1)
+    except ValueError:
+        raise Refused(f"{time} is no time") from None
     return since // timedelta(microseconds=1)
 
 
 class Slice:
-    def __init__(self, text):
-        start, rows, self.root = text.split("|")
-        self.text, self.name, self.starts_us = text, f"slice {start}", us_of(start)
+    def __init__(self, start, rows, root):
+        self.start, self.name, self.starts_us = start, f"slice {start}", us_of(start)
         self.rows = int(rows)
+        self.root = root and bytes.fromhex(root)
         self.tree = Tree()
 
 
@@ -75,9 +119,15 @@ class Day:
     def __init__(self):
         self.tree = Tree()
         self.rows = 0
-        self.first_id = self.last_id = None
+        self.first_id = self.last_id = self.first_slice = self.totals = None
         self.late = set()
         self.sums = {}  # [debits, credits] by currency and account kind
+
+
+class Closed(NamedTuple):
+    day: str
+    ends_at: str
+    hash: bytes
 
 
 class Verifier:
@@ -91,40 +141,46 @@ class Verifier:
         self.ids, self.older_ids, self.ids_since_us = set(), set(), 0
         self.day = Day()
         self.days = self.rows = self.late_rows = 0
-        self.last = None  # day, end and hash of the last closing
+        self.last = None  # the last closing
         self.balances = {}
-
-    @property
-    def shows_all(self):
-        return self.header["shows"] != "some"
 
     def line(self, text):
         self.number += 1
-        try:
-            line = json.loads(text)
-        except ValueError:
-            raise Refused(f"line {self.number} is cut off or is no JSON object") from None
+        name, _, rest = text.partition(" ")
         if self.header is None:
-            self.begin(line)
-        elif "row" in line:
-            self.add_row(line["row"])
-        elif "slice" in line:
-            self.begin_slice(line["slice"])
-        elif "hidden" in line:
-            self.add_hidden(bytes.fromhex(line["hidden"]), line["size"])
-        elif "account" in line:
-            self.kinds[line["account"]] = line["kind"]
-        elif "closing" in line:
-            self.close(line["closing"], line.get("totals"))
+            self.begin(text)
+        elif name == "row":
+            self.add_row(rest)
+        elif name == "slice":
+            self.begin_slice(rest)
+        elif name == "-":
+            self.add_hidden(rest)
+        elif name == "account":
+            account, _, kind = rest.partition(" ")
+            check(account not in self.kinds, f"line {self.number}: account {account} is named twice")
+            self.kinds[account] = kind
+        elif name == "totals" and self.day.totals is None:
+            self.day.totals = rest
+        elif name == "closing":
+            self.close(rest)
         else:
-            raise Refused(f"line {self.number} is not a line of a proof")
+            self.match(None)
         if self.slice and self.slice.tree.size >= self.slice.rows:
             self.end_slice()
 
-    def begin(self, line):
-        check("proof" in line, "the file is no proof: its first line has no version")
-        check(line["proof"] == VERSION, f"the proof has version {line['proof']}, not {VERSION}")
-        self.header = line
+    def match(self, pattern, text=""):
+        found = pattern and pattern.fullmatch(text)
+        check(found, f"line {self.number} is cut off, or is no line of a proof")
+        return found.groups()
+
+    def begin(self, text):
+        is_proof = text.startswith("scrip proof ")
+        check(is_proof, 'the file is no proof: its first line does not begin with "scrip proof"')
+        version, *others = text.split(" ")[2:]
+        check(version == VERSION, f"the proof has version {version}, and this program verifies {VERSION}")
+        check(len(others) == 3 and others[0] in ("all", "some"), "line 1 is cut off")
+        shows, self.first_day, self.to = self.header = others
+        self.shows_all = shows == "all"
 
     def require_no_slice(self):
         if self.slice:
@@ -133,25 +189,31 @@ class Verifier:
 
     def begin_slice(self, text):
         self.require_no_slice()
-        slice = self.slice = Slice(text)
+        slice = self.slice = Slice(*self.match(SLICE, text))
+        has_root = slice.root is not None
+        check(has_root == self.shows_all, f"line {self.number} is cut off, or is no line of a proof")
         check(slice.starts_us % SLICE_US == 0, f"{slice.name} does not begin at a quarter of an hour")
         check(slice.starts_us >= self.slice_end_us, f"{slice.name} is there twice, or not in its place")
         self.slice_end_us = slice.starts_us + SLICE_US
         self.place = slice.name
+        self.day.first_slice = self.day.first_slice or slice
         if slice.starts_us - self.ids_since_us > 9 * SLICE_US:
             self.older_ids, self.ids, self.ids_since_us = self.ids, set(), slice.starts_us
 
     def add_row(self, text):
         slice, day = self.slice, self.day
         check(slice, f"{self.place}: a row was added")
-        id, kind, debit, credit, amount, currency, time, *_ = text.split("|", 12)
+        found = ROW.match(text)
+        check(found, f"{slice.name}: line {self.number} is not the text of a row")
+        id, kind, debit, credit, amount, currency, time = found.groups()
         where = f"{slice.name}, row {id} ({kind})"
-        check(amount.isdecimal() and int(amount) > 0, f"{where} has no positive amount")
+        check(not slice.tree.ended, f"{where} was added")
         slice.tree.add(leaf_hash(text))
         us = int(time)
         id_ms = int(id[:8] + id[9:13], 16)
         check(abs(id_ms - us // 1000) <= HOUR_MS, f"{where} has the id of another time")
-        check(id not in self.ids and id not in self.older_ids, f"{where} is there twice")
+        is_new = id not in self.ids and id not in self.older_ids and id not in day.late
+        check(is_new, f"{where} is there twice")
         self.ids.add(id)
         check(us < slice.starts_us + SLICE_US, f"{where} is of a later time: it was moved")
         if us < slice.starts_us:
@@ -171,46 +233,57 @@ class Verifier:
             return "RESERVE"
         return self.kinds.get(account, f"account {account}")
 
-    def add_hidden(self, hash, size):
+    def add_hidden(self, text):
         check(not self.shows_all, f"line {self.number}: rows are hidden in a proof that shows all")
+        leaves, base64 = self.match(HIDDEN, text)
+        hashes = b64decode(base64, validate=True)
+        parts = [hashes[at : at + 32] for at in range(0, len(hashes), 32)]
         tree = self.slice.tree if self.slice else self.day.tree
-        is_power = isinstance(size, int) and size > 0 and size & (size - 1) == 0
-        in_place = len(hash) == 32 and is_power and tree.size % size == 0
-        check(in_place, f"line {self.number}: a hidden part is not in its place")
-        tree.add(hash, size)
+        in_place = len(hashes) % 32 == 0 and tree.add_hidden(int(leaves), parts)
+        where = f"line {self.number}, {self.place}"
+        check(in_place, f"{where}: a hidden part is cut off, or not in its place")
 
     def end_slice(self):
         slice, self.slice = self.slice, None
         check(slice.tree.size == slice.rows, f"{slice.name} has more rows than were closed")
-        check(slice.tree.root() == slice.root, f"{slice.name}: a row is not the one that was closed")
-        self.day.tree.add(leaf_hash(slice.text))
+        root = slice.tree.root()
+        check(slice.root in (None, root), f"{slice.name}: a row is not the one that was closed")
+        check(not self.day.tree.ended, f"{slice.name} was added")
+        self.day.tree.add(leaf_hash(f"{slice.start}|{slice.rows}|{root.hex()}"))
         self.day.rows += slice.rows
 
-    def close(self, text, totals):
+    def close(self, text):
         self.require_no_slice()
-        columns = json.loads(text)
-        check(columns[0] == "scrip closing", f"line {self.number} is not the text of a closing")
-        _, before, day, starts_at, ends_at, _, rows, *others = columns
-        first_id, last_id, root, totals_hash, version, _ = others
-        found = self.day
-        check(version == VERSION, f"{day} was closed by version {version}, not {VERSION}")
-        check(found.tree.root() == root, f"{day}: a slice is not the one that was closed, or is missing")
-        if self.last:
-            _, last_end, last_hash = self.last
-            check(last_hash == before, f"{day} does not follow the day before it")
-            check(last_end == starts_at, f"{day} does not begin when the day before it ends")
+        version, before, day, starts_at, ends_at, zone, rows, *others = self.match(CLOSING, text)
+        first_id, last_id, root, totals_hash, closed_at = others
+        before, root, totals_hash = (b64decode(each) for each in (before, root, totals_hash))
+        found, last = self.day, self.last
+        is_known = version == CLOSING_VERSION
+        check(is_known, f"{day} was closed by version {version}, and this program verifies {CLOSING_VERSION}")
+        is_root = found.tree.root() == root
+        check(is_root, f"{day}: a row or a slice is not the one that was closed, or is missing")
+        if last:
+            follows = last.hash == before and day_after(last.day) == day
+            check(follows, f"{day} does not follow the day before it")
+            check(last.ends_at == starts_at, f"{day} does not begin when the day before it ends")
         else:
-            check(day == self.header["from"], f"the first day is {day}, not {self.header['from']}")
+            check(day == self.first_day, f"the first day is {day}, not {self.first_day}")
+        if found.first_slice:
+            in_day = found.first_slice.starts_us >= us_of(starts_at)
+            check(in_day, f"{day} contains a slice of an earlier day")
         check(self.slice_end_us <= us_of(ends_at), f"{day} contains a slice of a later day")
         if self.shows_all:
             check(rows == str(found.rows), f"{day} was closed with {rows} rows, not {found.rows}")
             ends = (first_id, last_id) == (found.first_id, found.last_id)
             check(ends, f"{day} was closed with another first or last row")
-            check(totals is not None, f"{day}: the totals are missing")
-            is_same = sha256(totals.encode()).hexdigest() == totals_hash
+            check(found.totals is not None, f"{day}: the totals are missing")
+            is_same = sha256(found.totals.encode()).digest() == totals_hash
             check(is_same, f"{day}: the totals are not those that were closed")
-            self.compare_totals(day, json.loads(totals))
-        self.last = (day, ends_at, leaf_hash(text).hex())
+            self.compare_totals(day, json.loads(found.totals))
+        values = ["scrip closing", before.hex(), day, starts_at, ends_at, zone, rows, first_id, last_id]
+        values += [root.hex(), totals_hash.hex(), int(version), closed_at]
+        closing = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
+        self.last = Closed(day, ends_at, leaf_hash(closing))
         self.days += 1
         self.late_rows += len(found.late)
         self.day = Day()
@@ -226,6 +299,7 @@ class Verifier:
             name = " ".join(key)
             amounts = (int(each[name]) for name in ("opening", "debits", "credits", "closing"))
             opening, debits, credits, closing = amounts
+            check(key not in after, f"{day}: the totals have {name} twice")
             found = self.day.sums.pop(key, [0, 0])
             check(found == [debits, credits], f"{day}: the rows do not add up to the totals of {name}")
             opened = self.days == 0 or self.balances.pop(key, 0) == opening
@@ -243,13 +317,12 @@ class Verifier:
 
     def end(self):
         check(self.header, "the file is empty")
-        to = self.header["to"]
-        whole = self.last and not self.slice and not self.day.tree.size
-        whole = whole and date.fromisoformat(self.last[0]) + timedelta(1) == date.fromisoformat(to)
-        check(whole, f"the file is cut off: it ends before the closing of the day before {to}")
+        whole = self.last and not self.slice and not self.day.tree.size and self.day.totals is None
+        whole = whole and day_after(self.last.day) == self.to
+        check(whole, f"the file is cut off: it ends before the closing of the day before {self.to}")
         shown = count(self.rows, "row") + ("" if self.shows_all else " shown, others hidden")
         late = f", of which {self.late_rows} late" if self.late_rows else ""
-        day, _, hash = self.last
+        day, hash = self.last.day, self.last.hash.hex()
         return f"verified: {count(self.days, 'closed day')} up to {day}, {shown}{late}; closing hash {hash}"
 
 
@@ -259,7 +332,9 @@ def main():
     verifier = Verifier()
     with open(sys.argv[1], encoding="utf-8", newline="\n") as file:
         for line in file:
-            verifier.line(line)
+            is_whole = line.endswith("\n")
+            check(is_whole, f"the file is cut off: line {verifier.number + 1} has no line feed at its end")
+            verifier.line(line[:-1])
     print(verifier.end())
 
 

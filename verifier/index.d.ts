@@ -1,11 +1,13 @@
 /** A sentence about what is wrong with a proof, and where. */
 export declare class Refused extends Error {}
 
-/** Verifies a proof line by line. */
+/** Verifies a proof. */
 export declare class Verifier {
   /** The texts of the closings. */
   readonly closings: string[];
-  /** Takes the next line. @throws Refused */
+  /** Takes the next part of the file. @throws Refused */
+  piece(text: string): void;
+  /** Takes the next line, without its line feed. @throws Refused */
   line(text: string): void;
   /** Returns the sentence that says what was proved. @throws Refused for a file that was cut off */
   end(): string;

@@ -1,0 +1,64 @@
+/**
+ * Compares closings with a published checkpoint (docs/reference/proof.md). Like `verify.js`, it shares no code
+ * with the service.
+ */
+
+const { Tree, bytesOf, encoder, hexOf, leafOf, refuse } = require('./verify.js');
+
+/** The text of a checkpoint, which is signed: origin, size and root. */
+const NOTE = /^([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{43}=)\n$/;
+/** The public key of a log: its first byte is 1. */
+const KEY = /^([^+\s]+)\+([0-9a-f]{8})\+(A[Q-Za-f][A-Za-z0-9+/]{42})$/;
+const SIGNATURE = /^[A-Za-z0-9+/]{91}=$/;
+
+/** Reads a checkpoint. @throws Refused if it is cut off, or `key` is given and did not sign it */
+async function openCheckpoint(note, key) {
+  const body = note.slice(0, note.indexOf('\n\n') + 1);
+  const [, origin, size, root] = NOTE.exec(body) ?? refuse('the checkpoint is cut off, or is none');
+  if (key !== undefined) await verifySignature(note, { body, origin, key });
+  return { origin, size: Number(size), root: hexOf(bytesOf(root)) };
+}
+
+/**
+ * Compares the closings of a proof with the published ones, and these with the checkpoint.
+ * @param proved the texts of closings
+ * @param published the text of the checkpoint, and those of all closings
+ * @param key the public key of the installation, `name+id+key`; undefined: no signature is verified
+ */
+async function compare(proved, { checkpoint, closings }, key) {
+  const { origin, size, root } = await openCheckpoint(checkpoint, key);
+  if (closings.length < size) refuse(`${origin}: the checkpoint has ${size} days, and fewer are published`);
+  const tree = new Tree();
+  const leaves = closings.slice(0, size).map(leafOf);
+  for (const leaf of leaves) tree.add(leaf);
+  if (tree.root() !== root) refuse(`${origin}: the published closings are not those of the checkpoint`);
+  if (origin !== `scrip/${hexOf(leaves[0]).slice(0, 16)}`)
+    refuse(`${origin} is not the origin of the published closings: they belong to another installation`);
+  const byDay = new Map(closings.slice(0, size).map((text) => [JSON.parse(text)[2], text]));
+  for (const text of proved) {
+    const day = JSON.parse(text)[2];
+    if (!byDay.has(day)) refuse(`${day} is not in the checkpoint of ${origin}`);
+    if (byDay.get(day) !== text)
+      refuse(`${day} is not the day that ${origin} published: there are two histories`);
+  }
+}
+
+async function verifySignature(note, { body, origin, key }) {
+  const [, name, id, data] = KEY.exec(key.trim()) ?? refuse('the key is not name+id+key');
+  const lines = note
+    .slice(body.length + 1)
+    .split('\n')
+    .map((line) => line.split(' '));
+  for (const [dash, signer, base64] of lines) {
+    if (dash !== '\u2014' || signer !== name || !SIGNATURE.test(base64)) continue;
+    const bytes = bytesOf(base64);
+    if (name !== origin || hexOf(bytes.subarray(0, 4)) !== id) continue;
+    const raw = bytesOf(data).subarray(1);
+    const publicKey = await crypto.subtle.importKey('raw', raw, 'Ed25519', false, ['verify']);
+    if (await crypto.subtle.verify('Ed25519', publicKey, bytes.subarray(4), encoder.encode(body))) return;
+    refuse(`the signature of ${name} is not valid: the checkpoint was changed`);
+  }
+  refuse(`the checkpoint is not signed by the key ${name}+${id}: it belongs to another installation`);
+}
+
+module.exports = { compare, openCheckpoint };
