@@ -34,7 +34,15 @@ async function compare(proved, { checkpoint, closings }, key) {
   if (tree.root() !== root) refuse(`${origin}: the published closings are not those of the checkpoint`);
   if (origin !== `scrip/${hexOf(leaves[0]).slice(0, 16)}`)
     refuse(`${origin} is not the origin of the published closings: they belong to another installation`);
-  const byDay = new Map(closings.slice(0, size).map((text) => [JSON.parse(text)[2], text]));
+  const byDay = new Map();
+  let last = '';
+  for (const [at, text] of closings.slice(0, size).entries()) {
+    const [, previous, day] = JSON.parse(text);
+    if (day <= last || (at > 0 && previous !== hexOf(leaves[at - 1])))
+      refuse(`${day} does not follow the day before it in what ${origin} published`);
+    byDay.set(day, text);
+    last = day;
+  }
   for (const text of proved) {
     const day = JSON.parse(text)[2];
     if (!byDay.has(day)) refuse(`${day} is not in the checkpoint of ${origin}`);

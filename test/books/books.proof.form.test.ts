@@ -265,6 +265,21 @@ describe('a published folder that is not that of the proof:', () => {
     await compare(closings, { checkpoint: `${note}${foreign}\n`, closings }, key);
   });
 
+  const [text = ''] = closings;
+  for (const [what, day, previous] of [
+    ['a day that is closed twice', '2026-03-02', leafHash(text).toString('hex')],
+    ['a day that does not follow', '2026-03-03', '0'.repeat(64)],
+  ] as const)
+    test(what, () => {
+      const next = JSON.parse(text) as string[];
+      next.splice(1, 2, previous, day);
+      const all = [text, JSON.stringify(next)];
+      const forged = signCheckpoint(checkpointOf(all), [own]);
+      return assert.rejects(compare(closings, { checkpoint: forged, closings: all }, key), {
+        message: `${day} does not follow the day before it in what ${checkpoint.origin} published`,
+      });
+    });
+
   const named = (name: string) => verifierKey(name, KINDS.log, own.publicKey);
   for (const [what, text, sentence, given] of [
     [
