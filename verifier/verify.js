@@ -224,12 +224,12 @@ class Verifier {
   }
 
   #begin(text) {
-    const [name, what, version, shows, from, to] = text.split(' ');
+    const [name, what, version, shows, from, to, ...more] = text.split(' ');
     if (name !== 'scrip' || what !== 'proof')
       refuse('the file is no proof: its first line does not begin with "scrip proof"');
     if (version !== VERSION)
       refuse(`the proof has version ${version}, and this program verifies version ${VERSION}`);
-    if (!to || (shows !== 'all' && shows !== 'some')) this.#refuseLine();
+    if (!to || more.length > 0 || (shows !== 'all' && shows !== 'some')) this.#refuseLine();
     this.#header = { from, to, shows };
   }
 
