@@ -15,12 +15,25 @@ import { PROGRAMS, run } from '../support/proof-programs.ts';
 const page = await readFile(new URL('../../docs/reference/proof.md', import.meta.url), 'utf8');
 const [, example = ''] = /^```text\n([\s\S]*?)^```/m.exec(page) ?? [];
 
+/** Returns what the verifier in JavaScript says. */
+function verified(text: string): string {
+  const verifier = new Verifier();
+  try {
+    verifier.piece(text);
+    return verifier.end();
+  } catch (error) {
+    return `refused: ${(error as Error).message}`;
+  }
+}
+
 /** Both programs refuse a file, each with one line. */
 async function refused(text: string, sentence: RegExp): Promise<void> {
-  for (const program of Object.values(PROGRAMS)) {
-    const [status, said] = await run(program, text);
-    assert.deepEqual([status, said.split('\n').length], [1, 1], said);
-    assert.match(said, sentence);
+  const [status, said] = await run(PROGRAMS.Python, text);
+  assert.equal(status, 1, said);
+  for (const each of [said, verified(text)]) {
+    assert.equal(each.split('\n').length, 1, each);
+    assert.match(each, /^refused: /);
+    assert.match(each, sentence);
   }
 }
 
@@ -81,14 +94,12 @@ test('the proof of one row of a million has at most 1,536 bytes, wherever it sta
       Buffer.byteLength(text) <= 1_536,
       `slice ${slice}, row ${row}: ${Buffer.byteLength(text)} bytes`,
     );
-    const verifier = new Verifier();
-    verifier.piece(text);
-    assert.match(verifier.end(), /^verified: 1 closed day up to 2026-03-02, 1 row shown, others hidden/);
+    assert.match(verified(text), /^verified: 1 closed day up to 2026-03-02, 1 row shown, others hidden/);
   }
 });
 
 test('any leaf of a tree of any size is proved by at most as many hashes as the tree has levels', async () => {
-  for (let rows = 1; rows <= 33; rows++)
+  for (let rows = 1; rows <= 17; rows++)
     for (let row = 0; row < rows; row++) {
       const text = await proofOfOne({ slices: 1, rows, slice: 0, row });
       const hashes = [...text.matchAll(/^- \d+ (\S+)$/gm)].reduce(
@@ -96,9 +107,7 @@ test('any leaf of a tree of any size is proved by at most as many hashes as the 
         0,
       );
       assert.ok(hashes <= Math.ceil(Math.log2(rows)), `${rows} rows, row ${row}: ${hashes} hashes`);
-      const verifier = new Verifier();
-      verifier.piece(text);
-      assert.match(verifier.end(), /^verified: /, `${rows} rows, row ${row}`);
+      assert.match(verified(text), /^verified: /, `${rows} rows, row ${row}`);
     }
 });
 
@@ -226,7 +235,7 @@ describe('a hidden part is refused', () => {
   ] as const)
     test(what, async () => {
       const text = await proofOfOne({ rows: 100, slice: 47, row: 41 });
-      assert.match((await run(PROGRAMS.JavaScript, text))[1], /^verified/);
+      assert.match(verified(text), /^verified/);
       await refused(
         text.replace(/(?<=^- 41 )\S+/m, change),
         /^refused: line \d+(, slice \S+: a hidden part| is) |row \S+ \(REDEMPTION\) was added/,

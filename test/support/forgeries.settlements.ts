@@ -110,5 +110,7 @@ export function remake(forged: ForgedSettlement, note: (size: number, root: Buff
   for (const line of checkpoint.after) days.addHidden(wordOf(line)[1]);
   Object.assign(settlement, { root: own.root().toString('hex'), closingHash: previous?.toString('hex') });
   settlement['closing'] = textOf(closing);
+  if (settlement['payable'] !== '0.00')
+    settlement['payable'] = textOf(closing - minorOf(settlement['outstanding']));
   checkpoint.note = note(days.count, days.root());
 }
