@@ -145,7 +145,7 @@ describe('refused by both programs:', () => {
     ],
     [
       'digits of another script',
-      example.replace('|3|', '|\u0663|'),
+      example.replace('|3|', '|1\u0663|'),
       /^refused: line 2 is cut off, or is no line/,
     ],
     ['a slice with a negative number', example.replace('Z|3|', 'Z|-3|'), /^refused: line 2 is cut off/],
@@ -241,6 +241,11 @@ describe('a hidden part is refused', () => {
         /^refused: line \d+(, slice \S+: a hidden part| is) |row \S+ \(REDEMPTION\) was added/,
       );
     });
+  test('without hashes in its middle', async () => {
+    const text = await proofOfOne({ rows: 100, slice: 47, row: 41 });
+    const two = (base64: string) => Buffer.from(base64, 'base64').subarray(0, 64).toString('base64');
+    await refused(text.replace(/(?<=^- 58 )\S+/m, two), /^refused: line \d+, slice \S+: a hidden part/);
+  });
   for (const [what, change] of [
     ['with another number of leaves', (leaves: string) => String(Number(leaves) + 1)],
     ['with a negative number of leaves', (leaves: string) => `-${leaves}`],
@@ -288,6 +293,14 @@ describe('a published folder that is not that of the proof:', () => {
         message: `${day} does not follow the day before it in what ${checkpoint.origin} published`,
       });
     });
+
+  test('another origin, signed under the name of the key', () => {
+    const idOf = (text: string) => Buffer.from(text.trimEnd().split(' ').at(-1) ?? '', 'base64');
+    const forged = sign({ origin: 'scrip/other' });
+    const signature = Buffer.concat([idOf(note).subarray(0, 4), idOf(forged).subarray(4)]).toString('base64');
+    const text = `${forged.slice(0, forged.indexOf('\n\n'))}\n\n\u2014 ${checkpoint.origin} ${signature}\n`;
+    return assert.rejects(compare(closings, { checkpoint: text, closings }, key), /belongs to another/);
+  });
 
   const named = (name: string) => verifierKey(name, KINDS.log, own.publicKey);
   for (const [what, text, sentence, given] of [
