@@ -65,10 +65,11 @@ async function proofOfOne({ slices = 96, rows, slice, row }: Record<string, numb
   const roots: Buffer[] = [];
   const days = await Promise.all(
     Array.from({ length: slices }, async (_, number) => {
-      const other = leafHash(`another slice ${number}`);
-      const text = `${start}|${rows}|${rootOf(leaves).toString('hex')}`;
-      roots.push(number === slice ? leafHash(text) : other);
-      if (number !== slice) return { hash: other };
+      if (number !== slice) {
+        roots.push(leafHash(`another slice ${number}`));
+        return { hash: leafHash(`another slice ${number}`) };
+      }
+      roots.push(leafHash(`${start}|${rows}|${rootOf(leaves).toString('hex')}`));
       return { lines: [`slice ${start}|${rows}`, ...(await Array.fromAsync(withHidden(own)))] };
     }),
   );

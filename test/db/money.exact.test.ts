@@ -2,13 +2,18 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
   decimalsOf,
+  isSameDecimal,
+  moneyIn,
   parseDecimal,
+  textIn,
   toMinor,
   toNumber,
   toPositiveMinor,
   toPositiveUnits,
+  toSum,
   toText,
   toUnits,
+  unitOf,
 } from '../../src/money.ts';
 
 const is13 = (error: unknown) => (error as { code?: string }).code === '13';
@@ -121,4 +126,34 @@ test('an amount is shown as a number, and as a text with all its decimals', () =
     ],
     ['12.50', '-0.05', '0.00', '0', '-7', '0.0001', '12.345', '0.99'],
   );
+});
+
+test('decimal numbers are the same if their values are', () => {
+  for (const [one, other] of [
+    ['1', '1.0'],
+    ['100', '1e2'],
+    ['0', '-0.00'],
+    ['012.50', '12.5'],
+    ['0.001', '1e-3'],
+  ] as const)
+    assert.equal(isSameDecimal(one, other), true, `${one} ${other}`);
+  for (const [one, other] of [
+    ['1', '-1'],
+    ['1', '10'],
+    ['12', '13'],
+    ['0', '1'],
+    ['1', 'a'],
+    ['a', 'a'],
+    ['', ''],
+  ] as const)
+    assert.equal(isSameDecimal(one, other), false, `${one} ${other}`);
+});
+
+test('an amount is written with the decimals of its currency', () => {
+  assert.deepEqual(moneyIn('KWD', 5n), { minor: 5n, decimals: 3 });
+  assert.throws(() => moneyIn('QQQ', 5n), /QQQ is not a currency/);
+  assert.equal(textIn('USD', -1250n), '-12.50');
+  assert.equal(textIn('USD', 0n), '0.00');
+  assert.equal(toSum('JPY', 5n), 'JPY 5');
+  assert.deepEqual([0, 2, 4].map(unitOf), [10_000n, 100n, 1n]);
 });
