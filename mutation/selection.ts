@@ -28,6 +28,11 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/transactions|transaction-data/, /^(transactions|batcher\.op|look-up|lookup|list|transactions|update)/],
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
+  [/books\/(merkle|proof|checkpoint|publish)/, /^(books\.(proof|publish|forgeries)|settlement\.proof)/],
+  [/books\/(close|days|pieces|seal|verify)/, /^books\.(days|repeat|tampering|verify)/],
+  [/settlement\//, /^settlement/],
+  [/operations\//, /^approvals/],
+  [/principal/, /^(roles|operator\.table|approvals\.rights)/],
 ];
 /** The test file about statements: a look-up must not read or lock all rows. */
 const OF_STATEMENTS = /^db\.plans/;
