@@ -8,7 +8,7 @@ import { CHANGED, digestOf } from '../../bench/measured.ts';
 const PAGES = ['performance', 'guessing', 'testing'];
 const MARK = /^<!-- measures ([^:]+):\s(\w+)\s-->$/m;
 /** What a change brought when it was made is history; odds are computed, and not measured. */
-const OTHERS = ['What helped', 'What did not help', 'Method', 'The odds'];
+const OTHERS = ['What was compared', 'What helped', 'What did not help', 'Method', 'The odds'];
 
 async function sectionsOf(name: string) {
   const page = await readFile(new URL(`../../docs/explanation/${name}.md`, import.meta.url), 'utf8');
