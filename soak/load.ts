@@ -30,6 +30,10 @@ export function acknowledged({ answers }: Sent): Record<string, unknown> | undef
 }
 
 const TILLS = 16;
+/** The part of calls that order so many vouchers that a worker produces them. */
+const ORDERS = 0.02;
+const ORDER_MIN = 11;
+const ORDER_MAX = 1_500;
 const ANSWER_MS = 8_000;
 const PAUSE_MS = 50;
 const SHORT_LIFE_MS = 25 * 3_600_000;
@@ -51,18 +55,36 @@ export class Load {
   /** Answers that no fault excuses. */
   readonly faulty: string[] = [];
   requests = 0;
+  /** The number of requests without an answer, or with 503. */
+  unanswered = 0;
   readonly #random: Random;
   readonly #baseUrls: readonly string[];
   readonly #merchants: readonly Merchant[];
+  readonly #orders: number;
+  #callers = 0;
+  /** The time from a call of a till to its next one. */
+  #intervalMs = 0;
   readonly #stock = new Map<Merchant, Voucher[]>();
   readonly #inactive = new Map<Merchant, Voucher[]>();
   #running: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
-  constructor(random: Random, baseUrls: readonly string[], merchants: readonly Merchant[]) {
+  /** @param orders the part of calls that order many vouchers, instead of `ORDERS` */
+  constructor(
+    random: Random,
+    baseUrls: readonly string[],
+    merchants: readonly Merchant[],
+    orders: number = ORDERS,
+  ) {
     this.#random = random;
     this.#baseUrls = baseUrls;
     this.#merchants = merchants;
+    this.#orders = orders;
+  }
+
+  /** Sends this many calls a second from now on, or what the machine gives; before, there is no limit. */
+  pace(perSecond: number): void {
+    this.#intervalMs = (1_000 * this.#callers) / perSecond;
   }
 
   /**
@@ -90,7 +112,22 @@ export class Load {
   }
 
   start(): void {
-    this.#running = Promise.all(Array.from({ length: TILLS }, () => this.#till(this.#random.fork())));
+    const tills = Array.from({ length: TILLS }, () => {
+      const random = this.#random.fork();
+      return this.#repeat(() => this.#sell(random));
+    });
+    this.#running = Promise.all(tills);
+  }
+
+  /** Works until the load stops, at its pace. */
+  async #repeat(work: () => Promise<void>): Promise<void> {
+    this.#callers++;
+    while (!this.#stopped) {
+      const from = performance.now();
+      await work();
+      const leftMs = from + this.#intervalMs - performance.now();
+      if (leftMs > 0) await sleep(leftMs);
+    }
   }
 
   /**
@@ -99,10 +136,8 @@ export class Load {
    */
   startClient(redeem: (one: Sent) => Promise<void>): void {
     const random = this.#random.fork();
-    const till = async () => {
-      while (!this.#stopped) await redeem(this.#redeem(random.pick(this.#merchants), random, 'a'));
-    };
-    this.#running = Promise.all([this.#running, till()]);
+    const till = this.#repeat(() => redeem(this.#redeem(random.pick(this.#merchants), random, 'a')));
+    this.#running = Promise.all([this.#running, till]);
   }
 
   async stop(): Promise<void> {
@@ -110,34 +145,32 @@ export class Load {
     await this.#running;
   }
 
-  /** The number of requests without an answer, or with 503. */
-  get unanswered(): number {
-    return this.sent.reduce((sum, { answers }) => sum + answers.filter((each) => !each).length, 0);
+  /** The longest time in which a merchant had no success that ended since the last call, in milliseconds. */
+  takeLongestGapMs(): number {
+    const longest = this.#longestGapMs;
+    this.#longestGapMs = 0;
+    return longest;
   }
 
-  /** The longest time in which a merchant had no success, in milliseconds. */
-  longestGapMs(): number {
-    const bySuccess = Map.groupBy(this.sent, ({ merchant }) => merchant);
-    const gaps = [...bySuccess.values()].map((sent) => {
-      const at = sent.flatMap(({ sendings }) => sendings.filter(({ id }) => id !== null).map(({ to }) => to));
-      at.sort((one, other) => one - other);
-      return at.reduce((longest, each, index) => Math.max(longest, each - (at[index - 1] ?? each)), 0);
-    });
-    return Math.max(...gaps);
+  readonly #succeededAt = new Map<Merchant, number>();
+  #longestGapMs = 0;
+
+  #noteSuccess(merchant: Merchant): void {
+    const now = performance.now();
+    this.#longestGapMs = Math.max(this.#longestGapMs, now - (this.#succeededAt.get(merchant) ?? now));
+    this.#succeededAt.set(merchant, now);
   }
 
-  async #till(random: Random): Promise<void> {
-    while (!this.#stopped) {
-      const one = this.#next(random);
-      if (!one) continue;
-      // One call in four is sent to both processes at the same time. Half of the unanswered calls are sent
-      // again at once.
-      const to = random.below(4) === 0 ? this.#baseUrls : [random.pick(this.#baseUrls)];
-      const answers = await Promise.all(to.map((baseUrl) => this.#ask(one, baseUrl)));
-      if (answers.every((each) => each === undefined)) {
-        await sleep(PAUSE_MS);
-        if (random.below(2) === 0) await this.#ask(one, random.pick(this.#baseUrls));
-      }
+  async #sell(random: Random): Promise<void> {
+    const one = this.#next(random);
+    if (!one) return;
+    // One call in four is sent to both processes at the same time. Half of the unanswered calls are sent
+    // again at once.
+    const to = random.below(4) === 0 ? this.#baseUrls : [random.pick(this.#baseUrls)];
+    const answers = await Promise.all(to.map((baseUrl) => this.#ask(one, baseUrl)));
+    if (answers.every((each) => each === undefined)) {
+      await sleep(PAUSE_MS);
+      if (random.below(2) === 0) await this.#ask(one, random.pick(this.#baseUrls));
     }
   }
 
@@ -153,12 +186,13 @@ export class Load {
 
   #next(random: Random): Sent | undefined {
     const merchant = random.pick(this.#merchants);
-    const die = random.below(100);
+    if (random.next() < this.#orders)
+      return this.#generate(merchant, ORDER_MIN + random.below(ORDER_MAX), 0.5);
+    const die = random.below(98);
     if (die < 74) return this.#redeem(merchant, random);
     if (die < 88) return this.#update(random);
     if (die < 92) return this.#activate(merchant, random);
-    if (die < 98) return this.#generate(merchant, 1 + random.below(10), 1);
-    return this.#generate(merchant, 11 + random.below(1_500), 0.5);
+    return this.#generate(merchant, 1 + random.below(10), 1);
   }
 
   #write(one: Omit<Sent, 'answers' | 'sendings' | 'reference'> & { reference?: string }): Sent {
@@ -269,6 +303,8 @@ export class Load {
       this.faulty.push(`${one.operation} ${answer.status}`);
     const known = answer && answer.status !== 503 && answer.status !== 500 ? answer : undefined;
     one.answers.push(known);
+    if (!known) this.unanswered++;
+    if (known?.statusCode === '00') this.#noteSuccess(one.merchant);
     const code = known ? `${known.statusCode}${known.replayed ? ' replayed' : ''}` : 'unknown';
     const id = known?.statusCode === '00' ? String(known.data?.['transactionId']) : null;
     one.sendings.push({ from, to: performance.now(), code, id });

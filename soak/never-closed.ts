@@ -15,7 +15,6 @@ import { raw, sql } from '../src/db/sql.ts';
 import { newKeyRing, newRingKey } from '../src/keyring/file.ts';
 import { createLogger } from '../src/log.ts';
 import { opened, temporaryFolder } from '../test/support/leave-nothing.ts';
-import { openWay, type Way } from '../test/support/way.ts';
 import type { Options } from './arguments.ts';
 import { findPrograms, makeDataFolder, type Programs, Server, STANDBY_NAME } from './cluster.ts';
 import { Hooks } from './hooks.ts';
@@ -23,6 +22,7 @@ import { Load, type Sent, type Voucher } from './load.ts';
 import { freePort, Supervised } from './process.ts';
 import { createMerchants, keepLog, operatorOf, prove, report } from './prove.ts';
 import { Random } from './random.ts';
+import { Way } from './way.ts';
 
 /**
  * Everything that is changed in the life of an installation is changed while tills redeem: a release, a key
@@ -39,17 +39,27 @@ const deployed = (name: string) => readFile(new URL(`../deploy/postgres/${name}`
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const LOOK_MS = 50;
+const CLOSE_LOOK_MS = 10;
 /** How long a cluster manager takes to be sure that the primary is gone. */
 const WATCHED_MS = 500;
 /** How long after a step its effects are counted. */
 const CALM_MS = 2_000;
 /** Tills with the client, which repeats a call for 30 seconds. */
 const CLIENTS = 8;
+/** Of these, five in six are redemptions. A slower machine is asked for half of what it gives. */
+const CALLS_PER_SECOND = 600;
+/** For how long it is measured what the machine gives. */
+const MEASURED_MS = 10_000;
+/** The part of calls that order up to 1,500 vouchers: the subject are tills. */
+const ORDERS = 0.000_5;
 const SERVICE = 'scrip_service';
 /** The part of calls that may be without an answer, or answered with 91. */
 const UNANSWERED_MAX = 0.001;
 /** How long a merchant may be without a success. */
 const GAP_MAX_MS = 1_500;
+const LONGEST = 'longest wait of a merchant (ms)';
+/** A subscriber that is less far behind has caught up. */
+const NEAR_MS = 300;
 /** After midnight, a day closes after its grace of five minutes and two marks. */
 const CLOSES_AFTER_MS = 9 * MINUTE_MS;
 
@@ -158,12 +168,11 @@ async function rotate(life: Life): Promise<void> {
 
 async function failOver(life: Life): Promise<void> {
   await opened(() => life.primary.kill());
-  life.way.set('waiting');
+  await life.way.wait();
   await sleep(WATCHED_MS);
   await life.standby.promote();
   life.primary = life.standby;
-  life.way.redirect(life.standby.url());
-  life.way.set('open');
+  await life.way.lead(life.standby.url());
 }
 
 /** Connections that are open stay so. A process that opens another one needs the new password. */
@@ -195,46 +204,57 @@ async function move(life: Life): Promise<void> {
     join(life.folder, 'cluster', 'next'),
     await freePort(),
   );
-  await to.create(['max_connections = 200']);
+  // A subscriber confirms what it has written to disk.
+  await to.create(['max_connections = 200', 'wal_writer_delay = 10ms']);
   await to.start();
   await command(life, ['migrate'], { SCRIP_DATABASE_URL: to.url() });
   await setPassword(to, new URL(life.settings['SCRIP_DATABASE_URL'] ?? '').password);
-  await asOwner(from, (owner) =>
-    owner.query(
-      raw('create publication scrip for tables in schema scrip with (publish_via_partition_root = true)'),
-    ),
+  await asOwner(from, (old) => asOwner(to, (owner) => subscribe(old, owner, from.url())));
+  await asOwner(from, (old) =>
+    asOwner(to, async (owner) => {
+      while ((await catchUp(old)) > NEAR_MS);
+      await way.wait();
+      await old.query(END_SESSIONS);
+      await catchUp(old);
+      const positions = await old.query<{ format: string }>(raw(await deployed('positions.sql')));
+      await owner.query(raw(positions.map(({ format }) => format).join('')));
+      life.primary = to;
+      await way.lead(to.url());
+      await owner.query(raw('drop subscription scrip'));
+    }),
   );
-  await asOwner(to, async (owner) => {
-    await owner.query(raw(await deployed('empty.sql')));
-    await owner.query(
-      raw(`create subscription scrip connection '${from.url()}' publication scrip with (streaming = off)`),
-    );
-    while ((await owner.query(sql`select from pg_subscription_rel where srsubstate <> 'r'`)).length > 0)
-      await sleep(LOOK_MS);
-  });
-  await caughtUp(from);
-  way.set('waiting');
-  await caughtUp(from);
-  await asOwner(to, async (owner) => {
-    const positions = raw(await deployed('positions.sql'));
-    const sequences = await asOwner(from, (old) => old.query<{ format: string }>(positions));
-    await owner.query(raw(sequences.map(({ format }) => format).join('')));
-  });
-  life.primary = to;
-  way.redirect(to.url());
-  way.set('open');
-  await asOwner(to, (owner) => owner.query(raw('drop subscription scrip')));
 }
 
-/** Waits until the subscriber has all that its server has written up to now. */
-async function caughtUp(from: Server): Promise<void> {
-  await asOwner(from, async (owner) => {
-    const [now] = await owner.query<{ at: string }>(sql`select pg_current_wal_lsn()::text as at`);
-    const behind = sql`
+async function subscribe(old: Queries, owner: Queries, oldUrl: string): Promise<void> {
+  await old.query(
+    raw('create publication scrip for tables in schema scrip with (publish_via_partition_root = true)'),
+  );
+  await owner.query(raw(await deployed('empty.sql')));
+  await owner.query(
+    raw(`create subscription scrip connection '${oldUrl}' publication scrip with (streaming = off)`),
+  );
+  while ((await owner.query(sql`select from pg_subscription_rel where srsubstate <> 'r'`)).length > 0)
+    await sleep(LOOK_MS);
+  await owner.query(raw('analyze'));
+}
+
+/** Ends all sessions but this one, and waits until they have ended. Those of subscribers are others. */
+const END_SESSIONS = sql`
+select pg_terminate_backend(pid, 1000) from pg_stat_activity
+where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+
+/**
+ * Waits until the subscriber has all that its server has written up to now.
+ * @returns how long it took, in milliseconds
+ */
+async function catchUp(old: Queries): Promise<number> {
+  const from = performance.now();
+  const [now] = await old.query<{ at: string }>(sql`select pg_current_wal_lsn()::text as at`);
+  const behind = sql`
 select from pg_replication_slots
 where slot_type = 'logical' and not temporary and confirmed_flush_lsn < ${now?.at}::pg_lsn`;
-    while ((await owner.query(behind)).length > 0) await sleep(LOOK_MS);
-  });
+  while ((await old.query(behind)).length > 0) await sleep(CLOSE_LOOK_MS);
+  return performance.now() - from;
 }
 
 /** Redeems by the client, which repeats a call until it knows the outcome. */
@@ -270,21 +290,43 @@ const isClosed = (server: Server) =>
 
 /** Runs all steps one after the other, with calm between them, until the time is over. */
 async function live(life: Life, load: Load, untilMs: number): Promise<Map<string, number>> {
-  const seen = new Map<string, number>();
+  const seen = new Map<string, number>([[LONGEST, 0]]);
+  const note = (name: string, value: number) =>
+    void seen.set(name, Math.max(seen.get(name) ?? 0, Math.round(value)));
+  const noteWait = (name: string) => {
+    const ms = load.takeLongestGapMs();
+    note(`${name}: longest wait of a merchant (ms)`, ms);
+    note(LONGEST, ms);
+  };
   const names = Object.keys(STEPS);
   for (const [done, name] of names.entries()) {
     await sleep(Math.max(0, untilMs - performance.now()) / (names.length - done + 1));
+    noteWait('between the steps');
     const from = performance.now();
     const before = load.unanswered;
     process.stdout.write(`${new Date().toISOString()} ${name}\n`);
     await opened(() => STEPS[name]?.(life) ?? Promise.resolve());
-    seen.set(`${name}: seconds`, Math.round((performance.now() - from) / 1_000));
+    note(`${name}: seconds`, (performance.now() - from) / 1_000);
     // Calls that are under way at the end of the step are not answered yet.
     await sleep(CALM_MS);
-    seen.set(`${name}: calls without an answer`, load.unanswered - before);
+    note(`${name}: calls without an answer`, load.unanswered - before);
+    noteWait(name);
   }
   await sleep(Math.max(0, untilMs - performance.now()));
+  noteWait('between the steps');
   return seen;
+}
+
+/** Measures what the machine gives, and sends half of that from then on, or `CALLS_PER_SECOND`. */
+async function pace(load: Load): Promise<void> {
+  const before = load.requests;
+  await sleep(MEASURED_MS);
+  const perSecond = (load.requests - before) / (MEASURED_MS / 1_000);
+  const paced = Math.min(CALLS_PER_SECOND, perSecond / 2);
+  load.pace(paced);
+  process.stdout.write(
+    `the machine answers ${Math.round(perSecond)} calls a second, and is sent ${Math.round(paced)}\n`,
+  );
 }
 
 export async function soakNeverClosed(options: Options): Promise<void> {
@@ -299,26 +341,32 @@ export async function soakNeverClosed(options: Options): Promise<void> {
   const random = new Random(options.seed);
   const { life, merchants, hooks } = await begin(programs, random);
   const baseUrl = `http://127.0.0.1:${process.env['SOAK_PORT']}`;
-  const load = new Load(random.fork(), [baseUrl], merchants);
+  const load = new Load(random.fork(), [baseUrl], merchants, ORDERS);
   for (const { process } of life.services) process.start();
   for (const { metricsPort } of life.services) while (!(await isReady(metricsPort))) await sleep(LOOK_MS);
   await load.prepare();
   await asService(life, (service) => hooks.warn(operatorOf(service.service), merchants));
   const failures: string[] = [];
-  const from = performance.now();
   load.start();
   for (let each = 0; each < CLIENTS; each++) load.startClient(clientOf(load, baseUrl, failures));
+  await pace(load);
+  const from = performance.now();
   const minutes = options.minutes * MINUTE_MS;
   const isDayDue = HOUR_MS - (Date.now() % HOUR_MS) + CLOSES_AFTER_MS < minutes;
   const seen = await live(life, load, from + minutes);
   await load.stop();
   const isDayClosed = await isClosed(life.primary);
   const { unanswered } = load;
-  seen.set('calls per second', Math.round(load.requests / ((performance.now() - from) / 1_000)));
+  const seconds = (performance.now() - from) / 1_000;
+  const redeemed = load.sent.filter(
+    ({ operation, sendings }) =>
+      operation === 'redeem' && sendings.some(({ id, to }) => id !== null && to >= from),
+  ).length;
+  seen.set('seconds', Math.round(seconds));
+  seen.set('redemptions per second', Math.round(redeemed / seconds));
   seen.set(isDayDue ? 'days closed' : 'days closed (none was due)', Number(isDayClosed));
   seen.set('failures of the client', failures.length);
   seen.set('calls without an answer, or with 91', unanswered);
-  seen.set('longest time of a merchant without a success (ms)', Math.round(load.longestGapMs()));
   const proof = await asService(life, ({ service }) =>
     prove(service, life.primary.url(), { load, hooks, baseUrl }),
   );
@@ -327,7 +375,7 @@ export async function soakNeverClosed(options: Options): Promise<void> {
   if (unanswered > UNANSWERED_MAX * load.requests)
     throw new Error(`${unanswered} of ${load.requests} calls were not answered`);
   if (isDayDue && !isDayClosed) throw new Error('the day was not closed');
-  if (load.longestGapMs() > GAP_MAX_MS) throw new Error('a merchant waited too long');
+  if ((seen.get(LONGEST) ?? 0) > GAP_MAX_MS) throw new Error('a merchant waited too long');
 }
 
 /** Runs this soak again, in a process that has inherited a port. */
@@ -361,7 +409,7 @@ async function begin(programs: Programs, random: Random) {
   await primary.start();
   await standby.follow(primary);
   await standby.start();
-  const way = await openWay(primary.url());
+  const way = await Way.open(primary.url());
   const settings: Record<string, string> = {
     SCRIP_KEYS: newKeyRing().replace('\n', ','),
     SCRIP_DATA_DIR: folder,
