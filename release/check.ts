@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { isOpen } from './changelog.ts';
 import { findUndecidedLicenses } from './licenses.ts';
+import { findChangedMigrations } from './migrations.ts';
 import { findSecrets } from './secrets.ts';
 
 /** The conditions of a release. */
@@ -22,28 +24,46 @@ const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
 const git = async (...args: string[]) =>
   (await promisify(execFile)('git', args, { cwd: ROOT })).stdout.trim();
 
-type Package = { version: string; repository?: { url: string }; bugs?: { url: string }; homepage?: string };
+type Package = {
+  version: string;
+  workspaces?: string[];
+  repository?: { url: string };
+  bugs?: { url: string };
+  homepage?: string;
+};
+const readPackage = async (folder: string): Promise<Package> =>
+  JSON.parse(await read(`${folder}/package.json`));
 
-/** @returns the problems, a line each; empty if the release may be made */
-export async function findProblems(): Promise<string[]> {
+/** @returns why a release may not be made, a line for each reason; empty if it may */
+export async function findProblems(version: string): Promise<string[]> {
   const problems: string[] = [];
-  for (const path of PLACES)
-    if (PLACEHOLDER.test(await read(path)))
-      problems.push(`${path} holds a placeholder: put the project's address in`);
-  const { version } = JSON.parse(await read('package.json')) as Package;
-  for (const name of MANIFESTS) {
-    const own = JSON.parse(await read(`${name}/package.json`)) as Package;
+  const { workspaces = [] } = await readPackage('.');
+  for (const folder of ['.', ...workspaces]) {
+    const own = await readPackage(folder);
     if (own.version !== version)
-      problems.push(`${name}/package.json has version ${own.version}, not ${version}`);
+      problems.push(`${folder}/package.json has version ${own.version}, not ${version}`);
+  }
+  for (const name of MANIFESTS) {
+    const own = await readPackage(name);
     if (!own.repository?.url || !own.bugs?.url || !own.homepage)
       problems.push(`${name}/package.json lacks repository, bugs or homepage`);
   }
-  if (!new RegExp(`^## .*${version.replaceAll('.', '\\.')}`, 'm').test(await read('CHANGELOG.md')))
-    problems.push(`CHANGELOG.md has no entry for ${version}`);
+  if (!isOpen(await read('CHANGELOG.md'), version))
+    problems.push(`CHANGELOG.md has no entry for ${version} without a date`);
+  problems.push(...(await findChangedMigrations()));
   for (const each of await findSecrets()) problems.push(`the history holds a secret: ${each}`);
   for (const each of await findUndecidedLicenses())
     problems.push(`the license of ${each} was not decided on`);
   if ((await git('status', '--porcelain')) !== '') problems.push('the work tree has changes: commit them');
   if ((await git('tag', '--list', `v${version}`)) !== '') problems.push(`v${version} was released already`);
+  return problems;
+}
+
+/** @returns why a release may not be published yet, a line for each reason; empty if it may */
+export async function findPlaceholders(): Promise<string[]> {
+  const problems: string[] = [];
+  for (const path of PLACES)
+    if (PLACEHOLDER.test(await read(path)))
+      problems.push(`${path} holds a placeholder: put the project's address in`);
   return problems;
 }

@@ -1,35 +1,86 @@
 /**
- * Prepares a release: `npm run release`. It checks what must hold, packs the packages and writes the SBOM into
- * release/out, and prints the commands that publish them. It publishes nothing by itself.
+ * Makes a release: `npm run release -- 0.1.0`. It checks what must hold, writes down the migrations, dates the
+ * changelog, packs the packages and the SBOM into release/out, commits and tags. It publishes nothing, and
+ * prints the commands that do. If anything fails, the work tree is as before, and there is no tag.
  */
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { findProblems } from './check.ts';
+import { dateEntry } from './changelog.ts';
+import { findPlaceholders, findProblems } from './check.ts';
+import { freezeMigrations } from './migrations.ts';
 import { PUBLISHED, pack } from './stage.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const OUT = fileURLToPath(new URL('./out/', import.meta.url));
+const CHANGELOG = join(ROOT, 'CHANGELOG.md');
 const SBOM_MAX_BYTES = 64 * 1024 ** 2;
 
 const run = async (program: string, ...args: string[]) =>
   (await promisify(execFile)(program, args, { cwd: ROOT, maxBuffer: SBOM_MAX_BYTES })).stdout;
+const say = (...lines: string[]) => process.stdout.write(`${lines.join('\n')}\n`);
 
-const problems = await findProblems();
-if (problems.length > 0) {
-  process.stderr.write(`${problems.map((each) => `- ${each}`).join('\n')}\nno release was made\n`);
-  process.exitCode = 1;
-} else {
-  const { version } = JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8'));
+/** Writes what belongs to the release into the work tree. */
+async function write(version: string): Promise<void> {
+  const today = new Date().toISOString().slice(0, 10);
+  await writeFile(CHANGELOG, dateEntry(await readFile(CHANGELOG, 'utf8'), version, today));
+  await freezeMigrations();
+}
+
+/** Packs everything. @returns the packages of npm */
+async function packAll(version: string): Promise<string[]> {
+  await rm(OUT, { recursive: true, force: true });
   await mkdir(OUT, { recursive: true });
   await run('npm', 'run', 'prepare');
   const files: string[] = [];
   for (const name of PUBLISHED) files.push((await pack(name, OUT)).file);
   await writeFile(`${OUT}scrip-${version}.cdx.json`, await run('npm', 'sbom', '--sbom-format', 'cyclonedx'));
-  const publish = files.map((file) => `npm publish ${file} --provenance --access public`);
-  process.stdout.write(
-    `Packed into ${OUT}. Now, in CI (provenance needs its identity):\n  git tag -s v${version} -m 'Scrip ${version}'\n` +
-      `  git push origin v${version}\n  ${publish.join('\n  ')}\n`,
+  const sums = (await readdir(OUT)).sort().map(async (name) => {
+    const digest = createHash('sha256').update(await readFile(OUT + name));
+    return `${digest.digest('hex')}  ${name}\n`;
+  });
+  await writeFile(`${OUT}SHA256SUMS`, (await Promise.all(sums)).join(''));
+  return files;
+}
+
+async function release(version: string): Promise<void> {
+  const problems = await findProblems(version);
+  if (problems.length > 0) throw new Error(problems.map((each) => `- ${each}`).join('\n'));
+  let files: string[];
+  try {
+    await write(version);
+    files = await packAll(version);
+    await run('git', 'add', 'CHANGELOG.md', 'release/migrations.sha256');
+    await run('git', 'commit', '--quiet', '--message', `Release ${version}`);
+  } catch (error) {
+    // Nothing else was changed: the work tree was clean.
+    await run('git', 'reset', '--quiet', '--hard');
+    await run('git', 'clean', '--quiet', '--force', 'release/migrations.sha256');
+    throw error;
+  }
+  await run('git', 'tag', '--annotate', `v${version}`, '--message', `Scrip ${version}`);
+  say(
+    `${version} is committed and tagged, and packed into ${OUT}. Next:`,
+    `  git push origin HEAD v${version}`,
   );
+  const missing = await findPlaceholders();
+  if (missing.length > 0) say('It cannot be published yet:', ...missing.map((each) => `- ${each}`));
+  // npm signs the provenance with the identity of the run.
+  else
+    say(
+      'In CI:',
+      ...files.map((each) => `  npm publish release/out/${basename(each)} --provenance --access public`),
+    );
+}
+
+try {
+  const [version] = process.argv.slice(2);
+  if (version === undefined) throw new Error('name the version: npm run release -- 0.1.0');
+  await release(version);
+} catch (error) {
+  process.stderr.write(`${(error as Error).message}\nno release was made\n`);
+  process.exitCode = 1;
 }

@@ -1,7 +1,7 @@
 /**
- * `npm run upgrade -- COMMIT`: an upgrade from an earlier commit, such as the tag of a release, and the way
- * back. The old program makes a data folder with the history of the demo. Tills redeem while the program of
- * this work tree takes its place. Each redemption that was acknowledged must be there, once.
+ * `npm run upgrade [-- COMMIT]`: an upgrade from an earlier commit, by default the last release before this
+ * one, and the way back. The old program makes a data folder with the history of the demo. Tills redeem while
+ * the program of this work tree takes its place. Each redemption that was acknowledged must be there, once.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -264,8 +264,19 @@ async function goBack(old: Program, url: string, { backups, before, stoppedAt, t
   await old.stop();
 }
 
-const [commit] = process.argv.slice(2);
-if (commit === undefined) throw new Error('name a commit: npm run upgrade -- COMMIT');
+/** Finds the tag of the last release before this commit. A clone may lack it; then it says so, and ends. */
+async function findRelease(): Promise<string> {
+  const args = ['describe', '--tags', '--abbrev=0', '--match', 'v[0-9]*', 'HEAD^'];
+  return run('git', args, { cwd: ROOT }).then(
+    ({ stdout }) => stdout.trim(),
+    ({ stderr }) => {
+      say(`no upgrade was tried, since this clone has no tag of an earlier release: ${stderr.trim()}`);
+      process.exit();
+    },
+  );
+}
+
+const commit = process.argv[2] ?? (await findRelease());
 const folder = await mkdtemp(join(tmpdir(), 'scrip-upgrade-'));
 try {
   await upgrade(folder, commit);

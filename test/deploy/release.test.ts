@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { findProblems } from '../../release/check.ts';
+import { dateEntry, isOpen } from '../../release/changelog.ts';
+import { findPlaceholders, findProblems } from '../../release/check.ts';
 import { findUndecidedLicenses } from '../../release/licenses.ts';
+import { findChangedMigrations, freezeMigrations } from '../../release/migrations.ts';
 import { findSecret } from '../../release/secrets.ts';
 import { pack, strip } from '../../release/stage.ts';
 import { folderOf } from '../support/folder.ts';
@@ -27,17 +29,53 @@ test('every dependency has a license that Scrip may be shipped with', async () =
   assert.deepEqual(await findUndecidedLicenses(), []);
 });
 
-test('a release with placeholders in it is refused', async () => {
-  const problems = await findProblems();
+test('a release with placeholders in it is not published', async () => {
+  const missing = await findPlaceholders();
   for (const path of ['package.json', 'SECURITY.md', 'CODE_OF_CONDUCT.md', 'sdk/package.json'])
     assert.ok(
-      problems.some((each) => each.startsWith(`${path} holds a placeholder`)),
+      missing.some((each) => each.startsWith(`${path} holds a placeholder`)),
       path,
     );
-  // Nothing else of the packages is missing.
+});
+
+test('nothing of the packages or of the history keeps a release back', async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'));
+  const problems = await findProblems(version);
   assert.deepEqual(
-    problems.filter((each) => /lacks|has version|secret/.test(each)),
+    problems.filter((each) => /lacks|has version|secret|license/.test(each)),
     [],
+  );
+});
+
+test('no migration of a release was changed since', async () => {
+  assert.deepEqual(await findChangedMigrations(), []);
+});
+
+test('a migration that was changed or removed after its release is found, and a new one is not', async (t) => {
+  const folder = pathToFileURL(`${folderOf(t)}/`);
+  const write = (name: string, text: string) => writeFile(new URL(name, folder), text);
+  const released = new URL('migrations.sha256', folder);
+  for (const name of ['001-core.sql', '002-bank.sql', '003-till.sql']) await write(name, `-- ${name}`);
+  assert.deepEqual(await findChangedMigrations(folder, released), []);
+  await freezeMigrations(folder, released);
+  await write('004-new.sql', '-- New.');
+  assert.deepEqual(await findChangedMigrations(folder, released), []);
+  await write('001-core.sql', '-- changed');
+  await rm(new URL('003-till.sql', folder));
+  assert.deepEqual(await findChangedMigrations(folder, released), [
+    'sql/001-core.sql was changed after its release: add a migration instead',
+    'sql/003-till.sql was changed after its release: add a migration instead',
+  ]);
+});
+
+test('a release dates its entry of the changelog, and no other', () => {
+  const text =
+    '# Changelog\n\n## 0.2.0\n\nNot released yet. Faster.\n\n## 0.1.0 (2026-11-29)\n\nThe first.\n';
+  assert.ok(isOpen(text, '0.2.0'));
+  assert.ok(!isOpen(text, '0.1.0') && !isOpen(text, '0.3.0'));
+  assert.equal(
+    dateEntry(text, '0.2.0', '2027-01-31'),
+    '# Changelog\n\n## 0.2.0 (2027-01-31)\n\nFaster.\n\n## 0.1.0 (2026-11-29)\n\nThe first.\n',
   );
 });
 
