@@ -11,7 +11,7 @@ import {
   one,
   PARTITIONS_AHEAD,
   WEBHOOKS_BEHIND,
-} from './gauges.ts';
+} from './state.ts';
 import { listUndurable, readLastBackup } from './status.ts';
 
 /** Checks what a start and a night of unattended operation require: it reports problems with advice. */

@@ -2,26 +2,25 @@ import { statfs } from 'node:fs/promises';
 import { Gauge, Registry } from 'prom-client';
 import { isLogWaiting } from '../db/embedded.ts';
 import { isAway } from '../db/errors.ts';
-import type { Database, Queries } from '../db/pool.ts';
+import type { Database } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import type { Logger } from '../log.ts';
 import type { Readiness } from './readiness.ts';
+import {
+  ARCHIVER,
+  BATCHES_BEHIND,
+  ENDPOINTS,
+  NOTED_BACKUP,
+  one,
+  PARTITIONS_AHEAD,
+  WEBHOOKS_BEHIND,
+} from './state.ts';
 import { readLastBackup } from './status.ts';
 
 /**
  * The state of a service at a glance. Each query returns one row and is cheap: it uses indexes or small
  * tables.
  */
-
-export const BATCHES_BEHIND: Sql = sql`
-select count(*)::int as processing,
-  coalesce(extract(epoch from now() - min(progressed_at)), 0)::float8 as "oldestSeconds"
-from batches where status = 'PROCESSING'`;
-
-/** Rows in partitions of the future do not count. Deliveries are found by the index of those that are due. */
-export const WEBHOOKS_BEHIND: Sql = sql`
-select count(*)::int as due, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as "oldestSeconds"
-from webhook_deliveries where state = 'PENDING' and due_at <= now()`;
 
 /** Jobs that are due, and on which no process works. */
 const JOBS_BEHIND: Sql = sql`
@@ -30,34 +29,10 @@ select count(*)::int as due,
 from jobs
 where state in ('WAITING', 'RUNNING') and due_at <= now() and (leased_until is null or leased_until < now())`;
 
-export const ENDPOINTS: Sql = sql`
-select count(*) filter (where disabled_at is null and failing_since is null)::int as working,
-  count(*) filter (where disabled_at is null and failing_since is not null)::int as failing,
-  count(*) filter (where disabled_at is not null)::int as disabled
-from webhook_endpoints where removed_at is null`;
-
 const GUESSES_TODAY: Sql = sql`
 select coalesce(sum(guesses), 0)::int as guesses,
   count(*) filter (where blocked_at is not null)::int as blocked
 from api_key_days where day = (now() at time zone 'UTC')::date`;
-
-export const ARCHIVER: Sql = sql`
-select current_setting('archive_command') not in ('', 'true', '(disabled)')
-    or current_setting('archive_mode') <> 'off' and current_setting('archive_library') <> '' as archives,
-  coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing,
-  extract(epoch from now() - last_archived_time)::float8 as last_seconds
-from pg_stat_archiver`;
-
-/**
- * The last backup of the operator's own server that its tool reported; no row without one.
- */
-export const NOTED_BACKUP: Sql = sql`
-select after::json ->> 'place' as place, extract(epoch from now() - occurred_at)::float8 as seconds
-from audit where action = 'backup.note' order by sequence desc limit 1`;
-
-/** For how many of the three months ahead every partitioned table has its partition. */
-export const PARTITIONS_AHEAD: Sql = sql`
-select 3 - count(distinct month)::int as months from missing_partitions(now(), now()) where month > now()`;
 
 /** Gauges of the database's state. Every process reports the same values: aggregate them by maximum. */
 
@@ -74,10 +49,6 @@ type Watching = { readonly service: Watched; readonly dataDir: string | undefine
 type Read = (watching: Watching) => Promise<Readonly<Record<string, number | null>>>;
 
 type Definition = { readonly help: string; readonly label?: string; readonly read: Read };
-
-/** Returns the only row of a statement. */
-export const one = async <Row>(db: Queries, statement: Sql): Promise<Row> =>
-  (await db.query<Row>(statement))[0] as Row;
 
 /** Reads a gauge without a label from a column of the only row of a statement. */
 const single =

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { NOTED_BACKUP } from '../monitor/gauges.ts';
+import { NOTED_BACKUP } from '../monitor/state.ts';
 import { readLastBackup } from '../monitor/status.ts';
 import { reading, tableOf } from '../operation.ts';
 import { GOVERN } from '../principal.ts';

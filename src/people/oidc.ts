@@ -1,13 +1,4 @@
-import {
-  allowInsecureRequests,
-  authorizationCodeGrant,
-  buildAuthorizationUrl,
-  type Configuration,
-  calculatePKCECodeChallenge,
-  discovery,
-  enableNonRepudiationChecks,
-  fetchUserInfo,
-} from 'openid-client';
+import type { Configuration } from 'openid-client';
 import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { Problem } from '../problem.ts';
@@ -68,7 +59,7 @@ export type Returned =
   /** The token of a sign-in that waits for the second factor. */
   | { readonly begun: string };
 
-/** An identity provider. Its configuration is fetched at the first sign-in. */
+/** An identity provider. Its configuration is fetched, and its library loaded, at the first sign-in. */
 export class OidcProvider {
   readonly #settings: OidcSettings;
   readonly #callbackUrl: string;
@@ -85,6 +76,7 @@ export class OidcProvider {
    * @throws Problem `conflict` if the provider cannot be reached; the next call tries again
    */
   async #configured(): Promise<Configuration> {
+    const { allowInsecureRequests, discovery, enableNonRepudiationChecks } = await import('openid-client');
     const { issuer, clientId, clientSecret } = this.#settings;
     const server = new URL(issuer);
     const isHere = /^(localhost|127\.0\.0\.1|\[::1\])$/.test(server.hostname);
@@ -113,6 +105,7 @@ export class OidcProvider {
    * @returns the URL at the provider, and the token that identifies the browser when it comes back
    */
   async begin(service: Service, session?: Session): Promise<{ url: URL; token: string }> {
+    const { buildAuthorizationUrl, calculatePKCECodeChallenge } = await import('openid-client');
     const configuration = await this.#configured();
     const token = begin(service.clock(), session?.id);
     const { verifier, nonce, state } = checksOf(service, token);
@@ -145,6 +138,7 @@ export class OidcProvider {
   }
 
   async #claims(service: Service, token: string, begun: Begun, query: string): Promise<Claims> {
+    const { authorizationCodeGrant, fetchUserInfo } = await import('openid-client');
     const configuration = await this.#configured();
     const url = new URL(this.#callbackUrl);
     url.search = query;
