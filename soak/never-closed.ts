@@ -214,7 +214,7 @@ async function move(life: Life): Promise<void> {
     asOwner(to, async (owner) => {
       while ((await catchUp(old)) > NEAR_MS);
       await way.wait();
-      await old.query(END_SESSIONS);
+      await endSessions(old);
       await catchUp(old);
       const positions = await old.query<{ format: string }>(raw(await deployed('positions.sql')));
       await owner.query(raw(positions.map(({ format }) => format).join('')));
@@ -238,10 +238,13 @@ async function subscribe(old: Queries, owner: Queries, oldUrl: string): Promise<
   await owner.query(raw('analyze'));
 }
 
-/** Ends all sessions but this one, and waits until they have ended. Those of subscribers are others. */
-const END_SESSIONS = sql`
-select pg_terminate_backend(pid, 1000) from pg_stat_activity
+/** Ends all sessions but this one, and waits until they have ended. That of the subscriber is no client. */
+async function endSessions(old: Queries): Promise<void> {
+  const end = sql`
+select pg_terminate_backend(pid) from pg_stat_activity
 where backend_type = 'client backend' and pid <> pg_backend_pid()`;
+  while ((await old.query(end)).length > 0) await sleep(CLOSE_LOOK_MS);
+}
 
 /**
  * Waits until the subscriber has all that its server has written up to now.
