@@ -46,8 +46,10 @@ const WATCHED_MS = 500;
 const CALM_MS = 2_000;
 /** Tills with the client, which repeats a call for 30 seconds. */
 const CLIENTS = 8;
-/** Of these, five in six are redemptions. A slower machine is asked for half of what it gives. */
+/** Of these, five in six are redemptions. */
 const CALLS_PER_SECOND = 600;
+/** What a slower machine is asked for, of what it gives: the steps need their part. */
+const PART = 1 / 3;
 /** For how long it is measured what the machine gives. */
 const MEASURED_MS = 10_000;
 /** The part of calls that order up to 1,500 vouchers: the subject are tills. */
@@ -320,12 +322,12 @@ async function live(life: Life, load: Load, untilMs: number): Promise<Map<string
   return seen;
 }
 
-/** Measures what the machine gives, and sends half of that from then on, or `CALLS_PER_SECOND`. */
+/** Measures what the machine gives, and sends a part of that from then on, or `CALLS_PER_SECOND`. */
 async function pace(load: Load): Promise<void> {
   const before = load.requests;
   await sleep(MEASURED_MS);
   const perSecond = (load.requests - before) / (MEASURED_MS / 1_000);
-  const paced = Math.min(CALLS_PER_SECOND, perSecond / 2);
+  const paced = Math.min(CALLS_PER_SECOND, perSecond * PART);
   load.pace(paced);
   process.stdout.write(
     `the machine answers ${Math.round(perSecond)} calls a second, and is sent ${Math.round(paced)}\n`,

@@ -21,7 +21,7 @@ export type Verdict = {
   readonly wrong: string[];
 };
 
-const AT_ONCE = 24;
+const AT_ONCE = 64;
 const TRIES = 30;
 const PAUSE_MS = 500;
 /** Up to this quantity a generation is answered with its vouchers. A larger batch is produced later. */
