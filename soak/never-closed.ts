@@ -55,6 +55,7 @@ const MEASURED_MS = 15_000;
 /** The part of calls that order up to 1,500 vouchers: the subject are tills. */
 const ORDERS = 0.000_5;
 const SERVICE = 'scrip_service';
+const SECOND = 'scrip_second';
 /** The part of calls that may be without an answer, or answered with 91. */
 const UNANSWERED_MAX = 0.001;
 /** How long a merchant may be without a success. */
@@ -178,20 +179,26 @@ async function failOver(life: Life): Promise<void> {
   await life.way.lead(life.standby.url());
 }
 
-/** Connections that are open stay so. A process that opens another one needs the new password. */
+/** The services change over to a second account, and the first one is closed (docs/how-to/leaked-key.md). */
 async function changePassword(life: Life): Promise<void> {
   const password = `changed-${Date.now()}`;
-  await setPassword(life.primary, password);
-  life.settings['SCRIP_DATABASE_URL'] = serviceUrl(life.way, password);
+  await createSecond(life.primary, password);
+  life.settings['SCRIP_DATABASE_URL'] = addressOf(life.way, SECOND, password);
   await replaceEach(life, life.settings);
+  await asOwner(life.primary, async (owner) => {
+    await owner.query(raw(`alter role ${SERVICE} nologin`));
+    await owner.query(sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${SERVICE}`);
+  });
 }
 
-const setPassword = (server: Server, password: string) =>
-  asOwner(server, (owner) => owner.query(raw(`alter role ${SERVICE} login password '${password}'`)));
+const createSecond = (server: Server, password: string) =>
+  asOwner(server, (owner) =>
+    owner.query(raw(`create role ${SECOND} login password '${password}' in role ${SERVICE}`)),
+  );
 
-function serviceUrl(way: Way, password: string): string {
+function addressOf(way: Way, account: string, password: string): string {
   const url = new URL(way.url);
-  url.username = SERVICE;
+  url.username = account;
   url.password = password;
   return url.href;
 }
@@ -211,7 +218,7 @@ async function move(life: Life): Promise<void> {
   await to.create(['max_connections = 200', 'wal_writer_delay = 10ms']);
   await to.start();
   await command(life, ['migrate'], { SCRIP_DATABASE_URL: to.url() });
-  await setPassword(to, new URL(life.settings['SCRIP_DATABASE_URL'] ?? '').password);
+  await createSecond(to, new URL(life.settings['SCRIP_DATABASE_URL'] ?? '').password);
   await asOwner(from, (old) => asOwner(to, (owner) => subscribe(old, owner, from.url())));
   await asOwner(from, (old) =>
     asOwner(to, async (owner) => {
@@ -431,8 +438,8 @@ async function begin(programs: Programs, random: Random) {
     const merchants = await createMerchants(service);
     return { merchants, hooks: await Hooks.open(operatorOf(service), merchants, random.fork()) };
   });
-  await setPassword(primary, 'first');
-  settings['SCRIP_DATABASE_URL'] = serviceUrl(way, 'first');
+  await asOwner(primary, (owner) => owner.query(raw(`alter role ${SERVICE} login password 'first'`)));
+  settings['SCRIP_DATABASE_URL'] = addressOf(way, SERVICE, 'first');
   const services = await Promise.all(
     [1, 2].map(async (number) => {
       const metricsPort = await freePort();

@@ -102,6 +102,8 @@ export function buildServer(
     requestIdHeader: false,
     trustProxy: trustedProxies.length > 0 && [...trustedProxies],
     bodyLimit: BODY_LIMIT_BYTES,
+    // A start takes as long as the machine needs. After Fastify's default of ten seconds it would fail.
+    pluginTimeout: 0,
     return503OnClosing: false,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
