@@ -4,7 +4,7 @@ import { opened } from '../test/support/leave-nothing.ts';
 
 export type Order = { readonly state: 'open' | 'waiting'; readonly to?: string };
 
-/** A way to a server (test/support/way.ts) in a thread of its own: what the soak computes does not hold it. */
+/** A way to a server (test/support/way.ts) in a thread of its own, which the soak does not delay. */
 export class Way {
   readonly url: string;
   readonly #thread: Worker;
