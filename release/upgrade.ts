@@ -12,12 +12,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { freePort } from '../soak/process.ts';
+import { STATUS } from '../src/cli/output.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const run = promisify(execFile);
 const TILLS = 4;
 const LOAD_MS = 5_000;
 const AGAIN_MS = 200;
+const REPEATS = 5;
 const START_MS = 300_000;
 
 const say = (text: string) => console.log(text);
@@ -71,9 +73,11 @@ class Program {
     return { status, out };
   }
 
-  /** Runs a command that must succeed. */
+  /** Runs a command that must succeed, again while the database of a busy machine does not answer. */
   async command(...args: string[]): Promise<string> {
-    const { status, out } = await this.try(...args);
+    let { status, out } = await this.try(...args);
+    for (let left = REPEATS; left > 0 && status === STATUS.unavailable; left--)
+      ({ status, out } = await this.try(...args));
     if (status !== 0) throw new Error(`scrip ${args.join(' ')} ended with ${status}: ${out}`);
     return out;
   }
