@@ -100,6 +100,8 @@ test('both programs verify all rows, those of a merchant, and one', async () => 
   const one = await proof({ transactionId });
   assert.deepEqual([all, merchant, one].map(countRows), [13, 7, 1]);
   assert.ok(one.includes(`\nrow ${transactionId}|`));
+  for (const some of [merchant, one])
+    assert.doesNotMatch(some, /^(totals|account) /m, 'it shows all balances');
   for (const program of Object.values(PROGRAMS))
     for (const [text, rows] of [
       [all, '13 rows;'],

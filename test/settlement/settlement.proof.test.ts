@@ -46,6 +46,8 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
     const pieces = await Array.fromAsync(content as AsyncIterable<string>);
     return { name, text: pieces.join('') };
   };
+  // In the slice in which the shop redeems, too.
+  await ledger.at('2026-03-01T10:00:00Z');
   await spend(issuer, card, 5, 'not the shop 1');
   const draft = await draftedDay(scene);
   await assert.rejects(prove(draft.id), /is a draft/);
