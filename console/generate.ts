@@ -93,7 +93,7 @@ async function writeTypes(name: string, document: object): Promise<void> {
   await write(`${name}.d.ts`, astToString(await openapiTS(JSON.stringify(document), { immutable: true })));
 }
 
-/** The descriptions of fields, as help in forms. */
+/** The summaries of operations, and the descriptions of fields: help in forms. */
 const help = new Map<string, string>();
 
 /** The description of a field as help in a form, where nothing is null or left out, and a file is chosen. */
@@ -110,9 +110,9 @@ function addHelp(operation: string, { name, description = '' }: Field): void {
   help.set(`${operation}.${name}`, asHelp(description));
 }
 
-/** What no page but a form shows is in a file of its own. */
+/** What only forms and the search need is in a file of its own. */
 const withoutHelp = (name: string, value: unknown) =>
-  name === 'description' || name === 'example' ? undefined : value;
+  ['summary', 'description', 'example'].includes(name) ? undefined : value;
 
 await mkdir(OUT, { recursive: true });
 await writeTypes('people', describePeople(PEOPLE));
@@ -121,8 +121,11 @@ for (const api of OPERATOR_APIS) {
   collect(document);
   await writeTypes(api.name, document);
   const { operations, shapes } = readDocument(document as never, api.name);
-  for (const { name, method, fields: own } of operations.values())
-    if (method !== 'GET') for (const field of own) addHelp(name, field);
+  for (const { name, method, summary = '', fields: own } of operations.values()) {
+    if (method === 'GET') continue;
+    help.set(name, summary);
+    for (const field of own) addHelp(name, field);
+  }
   await write(
     `${api.name}.json`,
     JSON.stringify({ operations: [...operations], shapes: [...shapes] }, withoutHelp),

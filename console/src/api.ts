@@ -2,6 +2,9 @@
 
 export type Door = 'operator' | 'portal';
 
+/** Whether the page was opened by somebody who is about to sign in. */
+export const beginsOutside = /\/(sign-in|enroll)$/.test(location.pathname);
+
 /** A problem document (RFC 9457), or its substitute when no answer came. */
 export class ApiProblem extends Error {
   readonly status: number;

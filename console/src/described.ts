@@ -36,7 +36,8 @@ export type Field = {
 
 export type Operation = {
   readonly name: string;
-  readonly summary: string;
+  /** The build keeps it apart, for forms and the search (../generate.ts). */
+  readonly summary?: string;
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly command: string | null;

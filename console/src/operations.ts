@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import operator from '../generated/operator.json?url';
 import portal from '../generated/portal.json?url';
-import { ApiProblem, type Door, send } from './api.ts';
+import { ApiProblem, beginsOutside, type Door, send } from './api.ts';
 import type { Api, Operation } from './described.ts';
 
 /** What the build reads in the OpenAPI document of each API, a third of its bytes (../generate.ts). */
@@ -9,12 +9,12 @@ const FILES: Readonly<Record<Door, string>> = { operator, portal };
 
 /**
  * The operations that the service offers. Pages, actions and forms are derived from them; the sign-in needs
- * none.
+ * none. A page asks for them together with the session, on which most of them depend.
  */
 export function useDescribed(door: Door, isSignedIn: boolean): Api | undefined {
   const { data } = useQuery<Api>({
     queryKey: ['operations', door],
-    enabled: isSignedIn,
+    enabled: isSignedIn || !beginsOutside,
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async ({ client, queryKey }) => {
       const response = await fetch(FILES[door]);

@@ -7,7 +7,7 @@ import {
   Outlet,
 } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense } from 'react';
-import { ApiProblem } from './api.ts';
+import { ApiProblem, beginsOutside } from './api.ts';
 import { useTexts } from './i18n/index.tsx';
 import { Screen as SignIn } from './pages/sign-in.tsx';
 import type { Filters } from './ui/address.ts';
@@ -17,7 +17,7 @@ import type { SideMenu } from './ui/shell.tsx';
 
 // The sign-in does not need the frame; every other page does, and loads it at once.
 const loadShell = () => import('./ui/shell.tsx');
-const begun = /\/(sign-in|enroll)$/.test(location.pathname) ? undefined : loadShell();
+const begun = beginsOutside ? undefined : loadShell();
 const Shell = lazy(async () => ({ default: (await (begun ?? loadShell())).Shell }));
 
 /** A module shows `Screen`, and `Thing` at an address with a parameter, such as `/products/$code`. */
@@ -78,7 +78,7 @@ export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
       errorComponent: Rejected,
     });
   const routes = Object.entries(pages).map(([path, load]) => page(inside, path, load));
-  return createRouter({
+  const router = createRouter({
     basepath,
     parseSearch,
     stringifySearch,
@@ -91,4 +91,7 @@ export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
       inside.addChildren(routes),
     ]),
   });
+  // The page that is opened is loaded together with the texts of its language, not after them.
+  void router.preloadRoute({ to: router.latestLocation.pathname });
+  return router;
 }

@@ -51,8 +51,7 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
       await serveFolder(scope, {
         root: new URL('assets/', FOLDER),
         prefix: '/console/assets/',
-        // The file names contain a digest of the content.
-        cacheControl: 'public, max-age=31536000, immutable',
+        isForever: true,
         missing: () => {
           throw new TransportRefusal('98', 404);
         },

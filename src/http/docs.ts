@@ -185,7 +185,6 @@ function serveGuides(app: FastifyInstance): void {
     await serveFolder(scope, {
       root: GUIDES,
       prefix: `${GUIDES_PREFIX}/`,
-      cacheControl: 'no-cache',
       missing: (reply) => say(reply, 404, `No such page: see ${GUIDES_PREFIX}/\n`),
     });
   });

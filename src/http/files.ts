@@ -3,13 +3,20 @@ import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { FOR_PAGES } from './headers.ts';
+
+const FOREVER = 'public, max-age=31536000, immutable';
 
 /** A folder of files that are compressed in advance, and how it is served. */
 export type Folder = {
   readonly root: URL;
   /** Ends with a slash. */
   readonly prefix: string;
-  readonly cacheControl: string;
+  /**
+   * Whether the names of the files contain a digest of their content, so that nobody asks for one twice. These
+   * are parts of pages, and none is a page or an image itself.
+   */
+  readonly isForever?: boolean;
   /** Answers any other path below the prefix. */
   missing(reply: FastifyReply): FastifyReply;
 };
@@ -20,14 +27,18 @@ export type Folder = {
  */
 export async function serveFolder(
   scope: FastifyInstance,
-  { root, prefix, cacheControl, missing }: Folder,
+  { root, prefix, isForever = false, missing }: Folder,
 ): Promise<void> {
   const folder = fileURLToPath(root);
   const found = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
   const names = new Set(found.map(({ parentPath, name }) => relative(folder, `${parentPath}/${name}`)));
-  await scope.register(files, { root: folder, serve: false, preCompressed: true, cacheControl: false });
+  const validators = { etag: !isForever, lastModified: !isForever, acceptRanges: !isForever };
+  const served = { root: folder, serve: false, preCompressed: true, cacheControl: false, ...validators };
+  await scope.register(files, served);
   scope.get(`${prefix}*`, (request, reply) => {
     const name = (request.params as { '*': string })['*'] || 'index.html';
-    return names.has(name) ? reply.header('cache-control', cacheControl).sendFile(name) : missing(reply);
+    if (!names.has(name)) return missing(reply);
+    if (isForever) for (const header of FOR_PAGES) reply.removeHeader(header);
+    return reply.header('cache-control', isForever ? FOREVER : 'no-cache').sendFile(name);
   });
 }

@@ -7,6 +7,7 @@ import { unopened } from '../../console/src/i18n/de.figures.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
 import { en } from '../../console/src/i18n/en.ts';
+import { FOR_PAGES } from '../../src/http/headers.ts';
 import { describeApi } from '../../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../../src/http/operator/routes.ts';
 import { buildServer } from '../../src/http/server.ts';
@@ -101,11 +102,25 @@ test('the files of the console are compressed, and cached forever', async (t) =>
       assert.equal(statusCode, 200);
       assert.equal(headers['content-encoding'], encoding, `${file} for ${accepted}`);
       assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+      assert.equal(headers['cross-origin-resource-policy'], 'same-origin');
+      // What a page loads has the policies of the page, and is never asked for again.
+      const needless = [...FOR_PAGES, 'etag', 'last-modified', 'accept-ranges'].filter(
+        (name) => name in headers,
+      );
+      assert.deepEqual(needless, [], file);
     }
   }
+  // None of them could be opened as a page that has scripts, or loads something.
+  const files = await readdir(new URL('assets/', DIST));
+  assert.deepEqual(
+    files.filter((name) => !/\.(js|css|json)(\.br|\.gz)?$/.test(name)),
+    [],
+  );
   const missing = await app.inject({ url: '/console/assets/none.js' });
   assert.equal(missing.statusCode, 404);
   assert.equal(missing.headers['cache-control'], 'no-store');
+  assert.match(String(missing.headers['content-security-policy']), /^default-src 'none'/);
   assert.equal(missing.json().statusCode, '98', missing.body);
 });
 

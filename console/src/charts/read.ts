@@ -14,12 +14,8 @@ const MONTHS_MAX = 12;
 export const readOutstanding = shared(async (): Promise<Points> => {
   const days = (await readDays()).slice(-DAYS);
   const [first, last] = [days[0], days.at(-1)];
-  return first && last ? readOwed(first.day, dayAfter(last.day)) : {};
-});
-
-/** The same, from a day up to another one, which is not included. */
-export async function readOwed(from: string, to: string): Promise<Points> {
-  const { tables } = await readReport('outstanding', { from, to });
+  if (!first || !last) return {};
+  const { tables } = await readReport('outstanding', { from: first.day, to: dayAfter(last.day) });
   return Object.fromEntries(
     tables.map((table) => [
       table.currency,
@@ -30,7 +26,7 @@ export async function readOwed(from: string, to: string): Promise<Points> {
       })),
     ]),
   );
-}
+});
 
 /** The columns of R2 of which movements are made; `-` subtracts one. */
 export const COLUMNS = {
@@ -39,8 +35,14 @@ export const COLUMNS = {
   expired: ['expired', '-reinstated'],
 } as const;
 
+type Columns = Readonly<Record<string, readonly string[]>>;
+
 /** The amounts issued, redeemed and expired, by currency: the totals of R2. */
-export async function readMovements(from: string, to: string): Promise<Readonly<Record<string, Point>>> {
+export async function readMovements(
+  from: string,
+  to: string,
+  columnsOf: Columns = COLUMNS,
+): Promise<Readonly<Record<string, Point>>> {
   const { tables } = await readReport('liability', { from, to, section: 'total' });
   const sum = (rows: readonly Row[], column: string) => {
     const total = rows.reduce((before, row) => before + numberOf(row[column.replace('-', '')]), 0);
@@ -50,7 +52,7 @@ export async function readMovements(from: string, to: string): Promise<Readonly<
     tables.map(({ currency, rows }) => [
       currency,
       Object.fromEntries(
-        Object.entries(COLUMNS).map(([name, columns]) => [
+        Object.entries(columnsOf).map(([name, columns]) => [
           name,
           columns.reduce((total, column) => total + sum(rows, column), 0),
         ]),
@@ -58,6 +60,10 @@ export async function readMovements(from: string, to: string): Promise<Readonly<
     ]),
   );
 }
+
+/** A day in one answer: its movements, and the money on vouchers at its end, which R3 has too. */
+export const readDay = (day: string) =>
+  readMovements(day, dayAfter(day), { outstanding: ['closing'], ...COLUMNS });
 
 /** Issued, redeemed and expired, month by month. */
 export async function readMonths(): Promise<Points> {

@@ -4,10 +4,10 @@ import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import type { Listed } from '../answers.ts';
 import { useCurrency } from '../charts/currency.ts';
-import { type Point, type Points, readMovements, readOwed } from '../charts/read.ts';
+import { type Point, readDay } from '../charts/read.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { dayAfter, readDays } from '../reports.ts';
+import { readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { DemoTour } from '../ui/demo.tsx';
 import { Figure } from '../ui/figure.tsx';
@@ -106,17 +106,7 @@ function Today() {
   const [before, day] = [days?.at(-2)?.day, days?.at(-1)?.day ?? ''];
   const { data: today } = useQuery({
     queryKey: ['today', day],
-    queryFn: async () => {
-      const to = dayAfter(day);
-      return todayOf(
-        ...(await Promise.all([
-          // Of two days alone, the chart reads the same.
-          readOwed(before && days && days.length > 2 ? before : day, to),
-          readMovements(day, to),
-          before ? readMovements(before, day) : {},
-        ])),
-      );
-    },
+    queryFn: async () => todayOf(...(await Promise.all([readDay(day), before && readDay(before)]))),
     enabled: day !== '',
     refetchInterval: 60_000,
     retry: false,
@@ -190,29 +180,19 @@ const SUMS = ['outstanding', 'issued', 'redeemed', 'expired'] as const;
 type Sums = Readonly<
   Record<(typeof SUMS)[number], { readonly now: number; readonly last: number | undefined }>
 >;
+type Day = Readonly<Record<string, Point>>;
 
-/** The sums of a day and of the day before it, in each currency. */
-function todayOf(
-  owed: Points,
-  moved: Readonly<Record<string, Point>>,
-  movedBefore: Readonly<Record<string, Point>>,
-): Readonly<Record<string, Sums>> {
-  const sums = (currency: string, points: readonly Point[]): Sums => {
-    const of = (name: string) => ({
-      now: Number(moved[currency]?.[name] ?? 0),
-      last: Number(movedBefore[currency]?.[name] ?? 0),
-    });
-    const outstanding = (at: number) => Number(points.at(at)?.['outstanding'] ?? 0);
-    return {
-      outstanding: { now: outstanding(-1), last: points.length > 1 ? outstanding(-2) : undefined },
-      issued: of('issued'),
-      redeemed: of('redeemed'),
-      expired: of('expired'),
-    };
-  };
-  return Object.fromEntries(
-    Object.entries(owed).map(([currency, points]) => [currency, sums(currency, points)]),
-  );
+/** The sums of a day and of the day before it, if the books have it, in each currency. */
+function todayOf(today: Day, before: Day | undefined | ''): Readonly<Record<string, Sums>> {
+  const sums = (currency: string) =>
+    Object.fromEntries(
+      SUMS.map((name) => {
+        const of = (day: Day) => Number(day[currency]?.[name] ?? 0);
+        return [name, { now: of(today), last: before ? of(before) : undefined }];
+      }),
+    ) as Sums;
+  const currencies = new Set([...Object.keys(today), ...Object.keys(before || {})]);
+  return Object.fromEntries([...currencies].sort().map((currency) => [currency, sums(currency)]));
 }
 
 const REASONS = 2;

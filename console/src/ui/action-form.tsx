@@ -2,6 +2,7 @@ import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
+import { help } from '../../generated/help.ts';
 import { ApiProblem, type Download, get } from '../api.ts';
 import type { Field, Operation } from '../described.ts';
 import { useTexts } from '../i18n/index.tsx';
@@ -148,7 +149,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
     <Stack gap="md">
       <form ref={focusesFirst} onSubmit={submits(() => mutate(isChanged ? error.effect : undefined))}>
         <Stack gap="md">
-          <Text size="sm">{words.action(name).text ?? `${operation.summary}.`}</Text>
+          <Text size="sm">{words.action(name).text ?? `${help[name]}.`}</Text>
           {effect && (
             <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect} role="note">
               {effect}

@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { useMerchants, useProducts, useUsers } from './names.ts';
@@ -6,7 +7,7 @@ import { useWords } from './words.ts';
 
 /** What the search offers: the address that it leads to, or the operation that it begins. */
 export type Find = { readonly to: string; readonly label: string };
-type Searched = Find & { readonly also?: string };
+type Searched = Find & { readonly also?: string | undefined };
 
 const SHOWN_MAX = 5;
 
@@ -21,6 +22,12 @@ export function useFinds(text: string, groups: Places) {
   const { merchants } = useMerchants();
   const products = useProducts();
   const { users } = useUsers();
+  // What operations are for, beside their names, is loaded with the first search.
+  const { data: help } = useQuery({
+    queryKey: ['help'],
+    queryFn: async () => (await import('../../generated/help.ts')).help,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   // An id says nothing to a person: what needs one begins on the page of its thing.
   const begins = [...(operations?.values() ?? [])].filter(
@@ -37,7 +44,7 @@ export function useFinds(text: string, groups: Places) {
           }))
         : []),
     ],
-    operations: begins.map(({ name, summary }) => ({ to: name, label: title(name), also: summary })),
+    operations: begins.map(({ name }) => ({ to: name, label: title(name), also: help?.[name] })),
     things: [
       ...merchants.map(({ id, name }) => ({ to: `/merchants/${id}`, label: name, also: id })),
       ...products.map(({ code, name }) => ({ to: `/products/${code}`, label: name, also: code })),
