@@ -1,3 +1,4 @@
+import '@mantine/core/styles/Timeline.layer.css';
 import { Button, Group, Stack, Text, Timeline } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
@@ -123,9 +124,6 @@ export function Thing() {
                 answer="voucher.show"
                 links={{
                   batchReference: offers('batch.show') ? `/batches/${thing.batch}` : undefined,
-                  product: offers('product.show')
-                    ? `/products/${encodeURIComponent(thing.product)}`
-                    : undefined,
                 }}
                 without={[
                   'serialNumber',

@@ -5,7 +5,8 @@ import { useTexts } from '../i18n/index.tsx';
 import { dayAfter } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { Figure } from '../ui/figure.tsx';
-import { todayIn, useFormat } from '../ui/format.ts';
+import { useFormat } from '../ui/format.ts';
+import { todayIn } from '../ui/format-of.ts';
 import { useItems } from '../ui/items.ts';
 import { Busy, Panel, Stat } from '../ui/parts.tsx';
 

@@ -1,8 +1,8 @@
 import { Stack, Text } from '@mantine/core';
-import { useTexts } from '../i18n/index.tsx';
+import { useLanguage } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
-import { isDay, isTime, useFormat } from './format.ts';
-import { useMerchants, useUsers } from './names.ts';
+import { rowsOf, subjectOf, UUID, valuesIn, type Writing, withoutIds } from './change-rows.ts';
+import { useMerchants, useProductNames, useUsers } from './names.ts';
 import { Copyable } from './value.tsx';
 import { useWords } from './words.ts';
 
@@ -13,21 +13,6 @@ export type Change = {
   readonly before: unknown;
   readonly after: unknown;
 };
-
-type Thing = Readonly<Record<string, unknown>>;
-/** A field that is empty and did not exist before has not changed. */
-const isNothing = (...values: readonly unknown[]) =>
-  values.every(
-    (value) => value === undefined || value === null || (Array.isArray(value) && value.length === 0),
-  );
-export const fieldsOf = (value: unknown): Thing =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Thing) : {};
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-/** The ids of bookings say nothing about a change, and those of a proposal do not exist yet. */
-const withoutIds = (value: unknown): Thing =>
-  Object.fromEntries(Object.entries(fieldsOf(value)).filter(([, each]) => !UUID.test(String(each))));
 
 /** Changes in words: the old value and the new one. */
 export function Changes({ of }: { of: readonly Change[] }) {
@@ -51,25 +36,14 @@ export function Changes({ of }: { of: readonly Change[] }) {
 const ID_MAX = 24;
 const ID_SHOWN = 12;
 
-/**
- * `merchant 5` → Merchant Kyoto Tea House.
- * @param within a change of it, which may contain a name: the number of a settlement
- */
+/** The subject of a change by its name. @param within a change of it, which may contain the name */
 export function Subject({ of, within }: { of: string; within?: unknown }) {
-  const { noun } = useWords();
-  const { nameOf } = useMerchants();
-  const { emailOf } = useUsers();
-  const [, kind = '', id = ''] = /^(bank account|\S+) (.+)$/.exec(of) ?? [];
-  if (id === '') return <span className="mono">{of}</span>;
-  const { number, email } = fieldsOf(within);
-  const known = kind === 'settlement' ? number : kind === 'user' ? (emailOf(id) ?? email) : undefined;
-  const named = kind === 'merchant' ? nameOf(id) : kind === 'bank account' ? id : undefined;
-  const name = typeof known === 'string' ? known : named;
+  const { noun, name, id } = subjectOf(useWriting(), of, within);
   return (
     <>
-      {noun(kind)}{' '}
+      {noun}{' '}
       {name ? (
-        <bdi>{name}</bdi>
+        <bdi title={id}>{name}</bdi>
       ) : (
         <span className="mono" title={id}>
           {id.length > ID_MAX ? `${id.slice(0, ID_SHOWN)}…` : id}
@@ -79,60 +53,19 @@ export function Subject({ of, within }: { of: string; within?: unknown }) {
   );
 }
 
-const PERCENT_PPM = 10_000;
-const MONEY_TEXT = /^([A-Z]{3}) (-?\d+(?:\.\d+)?)$/;
-
-/** Shows a value as text: an amount with its currency, parts per million as percent, an id by its name. */
-export function useShown() {
-  const words = useWords();
-  const format = useFormat();
-  const { yes, no } = useTexts().list;
-  const { nameOf } = useMerchants();
+/** What changes are written with, in the language of the page. */
+function useWriting(): Writing {
+  const { texts, language } = useLanguage();
   const { shapeOf } = useApp();
-  const shown = (name: string, value: unknown, currency?: unknown): string => {
-    if (value === null || value === undefined || value === '') return '–';
-    if (name.endsWith('Ppm')) return format.percent(String(Number(value) / PERCENT_PPM));
-    const { isMoney, isKnown, format: what, words: list } = shapeOf(name);
-    if (isMoney && !Number.isNaN(Number(value)))
-      return typeof currency === 'string'
-        ? `${format.money(Number(value), currency)}`
-        : format.exactly(String(value));
-    if (what === 'merchant') return nameOf(String(value)) ?? String(value);
-    if (isTime(value)) return format.time(value);
-    if (isDay(value)) return format.day(value);
-    if (typeof value === 'boolean') return value ? yes : no;
-    if (typeof value === 'number') return format.number(value);
-    const [, code, amount] = MONEY_TEXT.exec(String(value)) ?? [];
-    if (code && amount) return `${format.money(Number(amount), code)}`;
-    if (Array.isArray(value)) return value.map((each) => shown(name, each, currency)).join(', ') || '–';
-    if (typeof value === 'object')
-      return Object.entries(value)
-        .map(([part, each]) => `${words.label(part)}: ${shown(part, each, currency)}`)
-        .join(', ');
-    // A text of a person is no word of the API.
-    return isKnown && list.length === 0 ? String(value) : words.word(String(value), name);
-  };
-  return shown;
+  const { nameOf: merchantOf } = useMerchants();
+  const { emailOf } = useUsers();
+  const productOf = useProductNames();
+  const named = { merchant: merchantOf, product: productOf, user: emailOf };
+  return { texts, language, shapeOf, nameOf: (kind, id) => named[kind](id) };
 }
 
-/** The fields that differ, each as text. */
-function useDifference(others?: unknown) {
-  const words = useWords();
-  const show = useShown();
-  return (before: unknown, after: unknown) => {
-    const [old, now] = [fieldsOf(before), fieldsOf(after)];
-    const currency = now['currency'] ?? old['currency'] ?? others;
-    const names = [...new Set([...Object.keys(old), ...Object.keys(now)])].filter(
-      (name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]) && !isNothing(now[name], old[name]),
-    );
-    return names.map((name) => ({
-      name,
-      label: words.label(name.replace(/Ppm$/, '')),
-      old: name in old ? show(name, old[name], currency) : undefined,
-      now: show(name, now[name], currency),
-    }));
-  };
-}
+/** Writes the value of a field as text. */
+export const useShown = () => valuesIn(useWriting());
 
 type DifferenceProps = { before: unknown; after: unknown; currency?: unknown };
 
@@ -140,7 +73,7 @@ type DifferenceProps = { before: unknown; after: unknown; currency?: unknown };
 export function Difference({ before, after, currency }: DifferenceProps) {
   return (
     <dl className="change" data-recorded="">
-      {useDifference(currency)(before, after).map(({ name, label, old, now }) => (
+      {rowsOf(useWriting(), before, after, currency).map(({ name, label, old, now }) => (
         <div key={name} style={{ display: 'contents' }}>
           <dt>{label}</dt>
           <dd>
@@ -159,7 +92,7 @@ export function Difference({ before, after, currency }: DifferenceProps) {
 
 /** The same on a line or two, for a list. */
 export function ShortDifference({ before, after }: { before: unknown; after: unknown }) {
-  const text = useDifference()(withoutIds(before), withoutIds(after))
+  const text = rowsOf(useWriting(), withoutIds(before), withoutIds(after))
     .map(({ label, old, now }) => `${label}: ${old === undefined ? now : `${old} → ${now}`}`)
     .join(' · ');
   return (

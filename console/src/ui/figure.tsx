@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { type Figure as Declared, type Opened, openedBy } from '../figures.ts';
 import { useLanguage } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
-import type { Written } from './format.ts';
+import type { Written } from './format-of.ts';
 import { addressOf, listAt } from './places.ts';
 import { useWords } from './words.ts';
 

@@ -25,6 +25,12 @@ export function useProducts(enabled = true) {
   return useFirst<Listed<'product.list'>>('/products', enabled && isOffered);
 }
 
+/** Returns the name of a product by its code. */
+export function useProductNames() {
+  const products = useProducts();
+  return (code: string) => products.find((each) => each.code === code)?.name;
+}
+
 /** The choices for a field that names something. */
 export function useChoices({ format }: Field) {
   const { merchants } = useMerchants(format === 'merchant');

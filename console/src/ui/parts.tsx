@@ -3,7 +3,8 @@ import { Link } from '@tanstack/react-router';
 import type { FormEvent, ReactNode } from 'react';
 import { ApiProblem, type Fault } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
-import { isDay, useFormat } from './format.ts';
+import { useFormat } from './format.ts';
+import { isDay } from './format-of.ts';
 import { useWords } from './words.ts';
 
 type HeadProps = {

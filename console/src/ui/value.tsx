@@ -5,8 +5,9 @@ import type { Figure as Declared } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Figure } from './figure.tsx';
-import { endedDay, isDay, isMonth, isTime, useFormat } from './format.ts';
-import { useMerchants } from './names.ts';
+import { useFormat } from './format.ts';
+import { endedDay, isDay, isMonth, isTime } from './format-of.ts';
+import { useMerchants, useProductNames } from './names.ts';
 import { useWords } from './words.ts';
 
 /** The states of each color, in small letters. */
@@ -88,6 +89,23 @@ function Merchant({ id }: { id: string }) {
   );
 }
 
+/** A product by its name, with its code as the title. */
+function Product({ code }: { code: string }) {
+  const name = useProductNames()(code);
+  const { offers } = useApp();
+  const shown = (
+    <bdi className="long" title={name && code}>
+      {name ?? code}
+    </bdi>
+  );
+  if (name === undefined || !offers('product.show')) return shown;
+  return (
+    <Link to={`/products/${encodeURIComponent(code)}`} className="quiet-link">
+      {shown}
+    </Link>
+  );
+}
+
 /** An id of letters and digits, which is shown shortened; a code, an address or a number of something. */
 const LONG_ID = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,})$/;
 const CODE = /^(?=.*\d)[^\s@]+$/;
@@ -154,6 +172,7 @@ export function Value(props: ValueProps): ReactNode {
   const text = String(value);
   if (/^(state|status)$/.test(name)) return <State name={text} />;
   if (shape.format === 'merchant') return <Merchant id={text} />;
+  if (shape.format === 'product') return <Product code={text} />;
   if (isTime(value)) return <Moment at={value} />;
   if (isDay(value)) return format.day(value);
   if (isMonth(value)) return format.month(value);

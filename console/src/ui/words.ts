@@ -1,33 +1,5 @@
-import { labelOf } from '../../../src/label.ts';
 import { useTexts } from '../i18n/index.tsx';
-
-/** The verb of an operation, such as `suspend`, as the text of a button. */
-function verbOf(noun: string, verb: string): string {
-  if (verb === 'create') return `Create ${noun.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())}`;
-  return verb === 'set' ? 'Edit' : labelOf(verb);
-}
+import { wordsOf } from './words-of.ts';
 
 /** The names of the API's fields, states and operations in the language of the page. */
-export function useWords() {
-  const { fields, words, actions, nouns } = useTexts();
-  const noun = (name: string) => nouns[name] ?? labelOf(name);
-  const known = (value: string, field: string) => words[`${field}.${value}`] ?? words[value];
-  const verb = (operation: string) => {
-    const [of = '', what = ''] = operation.split('.');
-    return actions[operation]?.[0] ?? verbOf(noun(of), what);
-  };
-  return {
-    label: (name: string) => fields[name] ?? labelOf(name),
-    /** A word of a closed list, or a text of a person, which stays as it is. */
-    word: (value: string, field = 'state') => known(value, field) ?? value,
-    /** A word of a closed list. */
-    kind: (value: string, field = 'kind') => known(value, field) ?? labelOf(value),
-    action: (name: string) => ({ label: verb(name), text: actions[name]?.[1] }),
-    noun,
-    /** `settlement.pay` → Settlement: Pay. */
-    title: (operation: string) => {
-      const [of = '', what = ''] = operation.split('.');
-      return what === '' ? noun(of) : `${noun(of)}: ${verb(operation)}`;
-    },
-  };
-}
+export const useWords = () => wordsOf(useTexts());

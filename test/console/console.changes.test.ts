@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { readdir, readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { readDocument, type Shape } from '../../console/src/described.ts';
+import { de } from '../../console/src/i18n/de.ts';
+import { en } from '../../console/src/i18n/en.ts';
+import { rowsOf, subjectOf, type Writing, withoutIds } from '../../console/src/ui/change-rows.ts';
+import { wordsOf } from '../../console/src/ui/words-of.ts';
+import { describeApi } from '../../src/http/operator/openapi.ts';
+import { OPERATOR_APIS } from '../../src/http/operator/routes.ts';
+import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { parametersOf } from '../../src/schema.ts';
+
+/**
+ * Every change that the audit can record, as the console writes it: with labels, words, names and currencies.
+ * The changes are made from the fields of the operations; console.audit.e2e.test.ts has those of a service.
+ */
+
+type Schema = {
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly pattern?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly examples?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly secret?: boolean;
+  readonly stdin?: boolean;
+  readonly 'x-asked'?: boolean;
+  readonly 'x-format'?: string;
+};
+
+const AMOUNT = 'EUR 1250.50';
+const NAMES = { merchant: 'Kyoto Tea House', product: 'Gift card', user: 'ann@example.com' };
+
+/** A value as the audit would have it: amounts with their currency, ids and codes without names. */
+function sampleOf(schema: Schema): unknown {
+  const { type, format, examples = [], anyOf = [], items, properties } = schema;
+  if (schema['x-format'] === 'merchant') return '5';
+  if (schema['x-format'] === 'product') return 'GIFT-EUR';
+  if (format === 'money') return AMOUNT;
+  const word = schema.const ?? schema.enum?.find((each) => each !== null);
+  if (word !== undefined) return word;
+  const choice = anyOf.find(({ type: each }) => each !== 'null');
+  if (choice) return sampleOf({ ...choice, examples });
+  const types = [type].flat();
+  if (types.includes('object'))
+    return Object.fromEntries(Object.entries(properties ?? {}).map(([name, each]) => [name, sampleOf(each)]));
+  if (types.includes('array')) return [sampleOf(items ?? {})];
+  if (examples[0] !== undefined) return examples[0];
+  if (types.includes('boolean')) return true;
+  return types.includes('integer') || types.includes('number') ? 3 : 'Spring';
+}
+
+/** What no entry has among its fields: secrets, how an answer is made, and the reason, which is apart. */
+const UNRECORDED = ['cursor', 'dryRun', 'masked', 'pin', 'reason'];
+
+/** The fields of an operation that its entry may have: not what names the subject, and no secrets. */
+function fieldsOf({ path, input, output }: (typeof OPERATIONS)[number]): Record<string, unknown> {
+  const left = new Set([...parametersOf(path), ...UNRECORDED]);
+  const all = { ...output.properties, ...input.properties } as Readonly<Record<string, Schema>>;
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, schema]) =>
+      left.has(name) || schema.secret || schema.stdin || schema['x-asked'] === false
+        ? []
+        : [[name, sampleOf(schema)]],
+    ),
+  );
+}
+
+const shapes = new Map<string, Shape>(
+  OPERATOR_APIS.flatMap((api) => [...readDocument(describeApi(api) as never, api.name).shapes]).reverse(),
+);
+const UNKNOWN = { isKnown: false, isMoney: false, isList: false, isSecret: false, format: '', words: [] };
+
+const writingIn = (language: 'en' | 'de'): Writing => ({
+  language,
+  texts: language === 'en' ? en : de,
+  shapeOf: (field) => shapes.get(field) ?? UNKNOWN,
+  nameOf: (kind) => NAMES[kind],
+});
+
+/** What no person should read. */
+const WRONG = {
+  'an object': /\[object/,
+  JSON: /[[{]"|\b(true|false|null|undefined)\b/,
+  'minor units': /125050/,
+  'an amount of the service': /EUR 1250\.50/,
+  'a merchant by its number': /^5$/,
+  'an id': /[0-9a-f]{8}-[0-9a-f]{4}-/,
+  'a time of the service': /\dT\d\d:/,
+};
+
+const all = [...OPERATIONS, ...PORTAL_OPERATIONS];
+const audited = Map.groupBy(
+  all.filter(({ audit }) => audit !== null),
+  ({ audit }) => audit ?? '',
+);
+
+test('every change of the audit is written with labels, words, names and currencies', () => {
+  assert.ok(audited.size > 85, String(audited.size));
+  const wrong: string[] = [];
+  let amounts = 0;
+  for (const language of ['en', 'de'] as const) {
+    const writing = writingIn(language);
+    for (const [action, operations] of audited)
+      for (const operation of operations) {
+        const fields = fieldsOf(operation);
+        const given = Object.keys(operation.input.properties);
+        const nameless = given.filter((name) => name in fields && !(name in writing.texts.fields));
+        if (language === 'de') wrong.push(...nameless.map((name) => `${action} ${name}: no German label`));
+        const turns = [rowsOf(writing, {}, withoutIds(fields)), rowsOf(writing, withoutIds(fields), {})];
+        for (const { name, label, old, now } of turns.flat())
+          for (const text of [label, now, old ?? now]) {
+            if (name !== 'code' && text.includes('GIFT-EUR'))
+              wrong.push(`${action} ${name}: a code: ${text}`);
+            if (text.includes(language === 'en' ? '1,250.50' : '1.250,50')) amounts++;
+            for (const [what, pattern] of Object.entries(WRONG))
+              if (pattern.test(text)) wrong.push(`${language} ${action} ${name}: ${what}: ${text}`);
+          }
+      }
+  }
+  assert.deepEqual(wrong, []);
+  assert.ok(amounts > 100, String(amounts));
+});
+
+test('every change of the audit has a name', async () => {
+  const folder = new URL('../../src/', import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
+  const written = texts.join('').match(/(?<=\baction: ')[a-z-]+\.[a-z0-9-]+(?=')/g) ?? [];
+  for (const action of new Set([...audited.keys(), ...written]))
+    for (const language of ['en', 'de'] as const) {
+      const title = wordsOf(writingIn(language).texts).title(action);
+      assert.match(title, /^\p{Lu}[^.]*: \p{L}[^.]+$/u, `${action} in ${language}`);
+      assert.doesNotMatch(title, /: [a-z]+-[a-z]+$/, `${action} in ${language}`);
+    }
+});
+
+test('what a change is about has a name, if one is known', () => {
+  const writing = writingIn('en');
+  const shown = (of: string, within?: object) => {
+    const { noun, name, id } = subjectOf(writing, of, within);
+    return `${noun} ${name ?? id}`;
+  };
+  assert.equal(shown('merchant 5'), 'Merchant Kyoto Tea House');
+  assert.equal(shown('product GIFT-EUR'), 'Product Gift card');
+  assert.equal(shown('user 7'), 'User ann@example.com');
+  assert.equal(shown('settlement 12', { number: '5-2026-0001' }), 'Settlement 5-2026-0001');
+  assert.equal(shown('bank account House'), 'Bank account House');
+  assert.equal(shown('voucher 10000029156'), 'Voucher 10000029156');
+});
+
+test('an amount without a currency is written as it is, never as minor units', () => {
+  const writing = writingIn('de');
+  const [row] = rowsOf(writing, { maxValue: 'EUR 500.00' }, { maxValue: 'EUR 600.00' });
+  assert.deepEqual([row?.old, row?.now], ['500,00\u00a0EUR', '600,00\u00a0EUR']);
+  const [bare] = rowsOf(writing, { maxValue: 500 }, { maxValue: 600, currency: 'JPY' });
+  assert.deepEqual([bare?.old, bare?.now], ['500\u00a0JPY', '600\u00a0JPY']);
+});
