@@ -7,6 +7,7 @@ import { unopened } from '../../console/src/i18n/de.figures.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
 import { en } from '../../console/src/i18n/en.ts';
+import { LONG_FORM, SECTIONS } from '../../console/src/ui/sections.ts';
 import { FOR_PAGES } from '../../src/http/headers.ts';
 import { describeApi } from '../../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../../src/http/operator/routes.ts';
@@ -241,6 +242,25 @@ test('every English label has a German one', () => {
   const shown = new Set([...columns, ...items, ...plain].filter((name) => name !== 'nextCursor'));
   missing.push(...[...shown].filter((name) => !(name in de.fields)));
   assert.deepEqual(missing, []);
+});
+
+test('a long form has sections, with each of its fields in one of them', () => {
+  const isAsked = (schema: object) => !('x-asked' in schema && schema['x-asked'] === false);
+  // These have no form, or one of their own.
+  const others = /^(voucher\.(find|bulk.*)|approval\..*|till\..*|bank\.import)$/;
+  for (const { name, effect, input } of OPERATIONS) {
+    const asked = Object.entries<object>(input.properties).filter(([, schema]) => isAsked(schema));
+    if (effect === 'read' || asked.length < LONG_FORM || others.test(name)) continue;
+    const named = Object.values(SECTIONS[name] ?? {}).flat();
+    const fields = asked.map(([field]) => field).filter((field) => field !== 'reason');
+    // A form of a change has some of the fields of the form that makes the thing.
+    assert.deepEqual(
+      fields.filter((field) => !named.includes(field)),
+      [],
+      name,
+    );
+    assert.equal(new Set(named).size, named.length, name);
+  }
 });
 
 /** The reasons why figures have no entries, in what operations and reports declare. */

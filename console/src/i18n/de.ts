@@ -134,6 +134,17 @@ export const de: Catalogue = {
     meanwhile: 'Jemand anderes hat das inzwischen geändert',
     meanwhileHint: 'Ihre Eingabe ist noch da. Prüfen Sie sie, und drücken Sie den Knopf dann noch einmal.',
   },
+  sections: {
+    identity: 'Wofür',
+    file: 'Die Datei',
+    columns: 'Die Spalten',
+    value: 'Wert',
+    validity: 'Gültigkeit',
+    rates: 'Was der Betreiber behält',
+    payout: 'Auszahlung',
+    payer: 'Der Auftraggeber',
+    settlements: 'Was gezahlt wird',
+  },
   problem: {
     title: 'Das hat nicht geklappt',
     retry: 'Erneut versuchen',

@@ -128,6 +128,17 @@ export const en = {
     meanwhile: 'Somebody else has changed this meanwhile',
     meanwhileHint: 'What you typed is kept. Check it, then press the button again.',
   },
+  sections: {
+    identity: 'What it is',
+    file: 'The file',
+    columns: 'The columns',
+    value: 'Value',
+    validity: 'Validity',
+    rates: 'What the operator keeps',
+    payout: 'Payout',
+    payer: 'The payer',
+    settlements: 'What is paid',
+  },
   problem: {
     title: 'That did not work',
     retry: 'Try again',

@@ -15,6 +15,7 @@ import { focusesFirst } from './dialog.tsx';
 import { FieldInput } from './field.tsx';
 import { intoView, Problem, submits } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
+import { sectionsOf } from './sections.ts';
 import { Stated, type Statement } from './statement.tsx';
 import { StepUp } from './step-up.tsx';
 import { useDone } from './undo.tsx';
@@ -62,7 +63,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   // Of what is there now, only what the operation changes.
   const isInput = ([field]: [string, unknown]) => operation.fields.some((each) => each.name === field);
   const current = Object.fromEntries(Object.entries(act.current ?? {}).filter(isInput));
-  const texts = useTexts().action;
+  const { action: texts, sections } = useTexts();
   const words = useWords();
   const client = useQueryClient();
   const announce = useDone();
@@ -155,19 +156,28 @@ export function ActionForm({ act, operation, hold, close }: Props) {
               {effect}
             </Alert>
           )}
-          {fields.map((field) => (
-            <FieldInput
-              key={field.name}
-              operation={name}
-              field={field}
-              value={values[field.name]}
-              problem={problems.find((each) => each.field === field.name)}
-              onChange={(value) => {
-                hold('input');
-                setValues(withoutOthers({ ...values, [field.name]: value }));
-              }}
-            />
-          ))}
+          {sectionsOf(name, fields).map(({ title, fields: own }) => {
+            const inputs = own.map((field) => (
+              <FieldInput
+                key={field.name}
+                operation={name}
+                field={field}
+                value={values[field.name]}
+                problem={problems.find((each) => each.field === field.name)}
+                onChange={(value) => {
+                  hold('input');
+                  setValues(withoutOthers({ ...values, [field.name]: value }));
+                }}
+              />
+            ));
+            if (title === undefined) return inputs;
+            return (
+              <fieldset key={title} className="form-section">
+                <legend>{sections[title]}</legend>
+                {inputs}
+              </fieldset>
+            );
+          })}
           {meanwhile && (
             <Alert ref={intoView} color="orange" variant="light" title={texts.meanwhile}>
               <Changes of={[meanwhile]} />
@@ -181,7 +191,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
           )}
           {isChanged && <Changes of={(error.effect ?? []) as Change[]} />}
           {!needsStepUp && (
-            <Group justify="flex-end" gap={8}>
+            <Group justify="flex-end" gap={8} className="form-end">
               <Button variant="default" size="sm" onClick={close}>
                 {texts.cancel}
               </Button>

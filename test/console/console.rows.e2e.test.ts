@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { sell } from '../support/books.ts';
+import { openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
+import { goes, openStage } from '../support/console.scene.ts';
+
+/** What is drawn again in a long list: only the rows that differ. */
+
+const skip = await whyNoBrowser();
+
+/** Counts how often the page writes a number or a date: a voucher's row does so with each render. */
+const COUNT = `globalThis.formatted = 0;
+for (const { prototype } of [Intl.NumberFormat, Intl.DateTimeFormat]) {
+  const { get, ...format } = Object.getOwnPropertyDescriptor(prototype, 'format');
+  Object.defineProperty(prototype, 'format', {
+    ...format,
+    get() { globalThis.formatted++; return get.call(this); },
+  });
+}`;
+
+/** @returns how often numbers and dates were written for what was done */
+async function countedIn(page: Page, act: () => Promise<unknown>): Promise<number> {
+  const count = () => page.evaluate<number>('globalThis.formatted');
+  const before = await count();
+  await act();
+  await ready(page);
+  return (await count()) - before;
+}
+
+test('of a long list, the rows that are added or selected are drawn, and not all others', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  await sell(stage.scene.issuer, 198, 1);
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await page.addInitScript(COUNT);
+  await goes(page, '/vouchers');
+  const rows = page.locator('main tbody tr');
+  const more = async () => {
+    const shown = await rows.count();
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await rows.nth(shown + 49).waitFor();
+  };
+  const [second, third, fourth] = [
+    await countedIn(page, more),
+    await countedIn(page, more),
+    await countedIn(page, more),
+  ];
+  assert.equal(await rows.count(), 200);
+  assert.ok(second >= 50, `${second} for 50 rows`);
+  // All 200 rows would be twice those of the second page.
+  assert.ok(Math.max(third, fourth) < 1.2 * second, `${second}, ${third} and ${fourth} for 50 rows each`);
+  const selected = await countedIn(page, () => rows.nth(120).getByRole('checkbox').check());
+  assert.ok(selected < second / 10, `${selected} for a row that is selected, ${second} for 50`);
+  assert.deepEqual(faults, []);
+});
