@@ -1,11 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { DEMO_OWNER, inviteDemoPerson } from '../src/people/demo.ts';
 import { launchChromium } from '../test/support/chromium.ts';
 import { startDemo } from '../test/support/demo.process.ts';
 import { countTransferred } from '../test/support/transferred.ts';
+import { fillDesk } from './desk.fill.ts';
 import { median, pause, print } from './figures.ts';
+import { type Given, numberOf } from './scenario.ts';
+import { Stage } from './stage.ts';
 import { quantile, sorted } from './statistics.ts';
 
 const TURNS = 12;
@@ -30,18 +34,30 @@ const MORE = `(async () => {
   // What was added is drawn in the next frame.
   await frame();
   const painted = performance.now() - since;
-  const [answer] = performance.getEntriesByType('resource').filter(({ name }) => name.includes('/vouchers?'));
+  const [answer] = performance.getEntriesByType('resource').filter(({ name }) => /\\/v1\\/(vouchers|transactions)\\?/.test(name));
   return { painted, answered: answer.responseEnd - answer.startTime };
 })()`;
 
 type More = { readonly painted: number; readonly answered: number };
 
+/** The lists of a large database that are read on, each by another index. */
+const LARGE = [
+  '/vouchers',
+  '/vouchers?state=ACTIVE',
+  '/vouchers?balanceMin=1',
+  '/vouchers?merchantId=7',
+  '/transactions',
+  '/transactions?merchantId=7',
+];
+
 /**
  * Pages of the console in a Chromium, on a demo of its own: the time until the first paint and until the
  * numbers, the chart or the rows are there, with an empty cache and with a full one; what was transferred;
- * what the browser adds to the answer of a list; and what a page at rest transfers.
+ * what the browser adds to the answer of a list; and what a page at rest transfers. With `--vouchers`, only
+ * the lists of a database of that size.
  */
-export async function run(): Promise<void> {
+export async function run(given: Given): Promise<void> {
+  if (numberOf(given, 'vouchers') > 0) return measureLarge(given);
   const folder = await mkdtemp(join(tmpdir(), 'scrip-paint-'));
   const demo = await startDemo(folder);
   const browser = await launchChromium();
@@ -76,6 +92,26 @@ export async function run(): Promise<void> {
   }
 }
 
+/** How long it takes until the last row of 50 more is painted, in the lists of a large database. */
+async function measureLarge(given: Given): Promise<void> {
+  const { keep } = given.values;
+  if (typeof keep === 'string') await mkdir(keep, { recursive: true });
+  const stage = await Stage.open(typeof keep === 'string' ? keep : undefined);
+  await fillDesk(stage, numberOf(given, 'vouchers'));
+  const { url, stop } = await stage.serve();
+  const browser = await launchChromium();
+  try {
+    const context = await browser.newContext({ baseURL: url, locale: 'en-GB' });
+    const page = await context.newPage();
+    await page.goto(`/console/sign-in#${await inviteDemoPerson(stage.operator, DEMO_OWNER)}`);
+    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+    for (const path of LARGE) await measureMore(page, path);
+  } finally {
+    await browser.close();
+    await stop();
+  }
+}
+
 async function measurePage(name: keyof typeof PAGES, newPage: () => Promise<Page>): Promise<void> {
   const { path, marks } = PAGES[name];
   const times = new Map<string, number[]>();
@@ -106,11 +142,11 @@ async function measurePage(name: keyof typeof PAGES, newPage: () => Promise<Page
   print(`${name}: ${(median(bytes) / 1_000).toFixed(0)} kB in ${answers} answers`);
 }
 
-/** What the browser adds to the answers of a list of vouchers. */
-async function measureMore(page: Page): Promise<void> {
+/** What the browser adds to the answers of a list. */
+async function measureMore(page: Page, path = '/vouchers'): Promise<void> {
   const all: More[] = [];
   for (let turn = 0; turn < TURNS; turn++) {
-    await page.goto('/console/vouchers');
+    await page.goto(`/console${path}`);
     await page.getByRole('button', { name: 'Load more' }).waitFor();
     for (let more = 0; more < FURTHER; more++) all.push(await page.evaluate<More>(MORE));
   }
@@ -118,7 +154,7 @@ async function measureMore(page: Page): Promise<void> {
     const figures = sorted(all.map(pick));
     return `median ${quantile(figures, 0.5).toFixed(0)} ms, p95 ${quantile(figures, 0.95).toFixed(0)} ms`;
   };
-  print(`50 more vouchers, answered: ${of(({ answered }) => answered)}`);
-  print(`50 more vouchers, painted: ${of(({ painted }) => painted)}`);
-  print(`50 more vouchers, what the paint adds: ${of(({ painted, answered }) => painted - answered)}`);
+  print(`50 more of ${path}, answered: ${of(({ answered }) => answered)}`);
+  print(`50 more of ${path}, painted: ${of(({ painted }) => painted)}`);
+  print(`50 more of ${path}, what the paint adds: ${of(({ painted, answered }) => painted - answered)}`);
 }

@@ -97,6 +97,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   paint: {
     about: 'pages of the console in a browser: until they are painted, and what they transfer',
+    options: { vouchers: '0', keep: undefined },
     load: () => import('./paint.ts'),
   },
   proof: {

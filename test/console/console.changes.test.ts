@@ -61,7 +61,7 @@ const UNRECORDED = ['cursor', 'dryRun', 'masked', 'pin', 'reason'];
 /** The fields of an operation that its entry may have: not what names the subject, and no secrets. */
 function fieldsOf({ path, input, output }: (typeof OPERATIONS)[number]): Record<string, unknown> {
   const left = new Set([...parametersOf(path), ...UNRECORDED]);
-  const all = { ...output.properties, ...input.properties } as Readonly<Record<string, Schema>>;
+  const all = { ...(output as Schema).properties, ...(input as Schema).properties };
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, schema]) =>
       left.has(name) || schema.secret || schema.stdin || schema['x-asked'] === false
