@@ -16,6 +16,7 @@ export const UNDECLARED = {
   count: [{ none: 'A number of things, which are listed and not booked.' }],
   inFile: [{ none: 'An amount of your file, and not of the books.' }],
   difference: [{ none: 'The difference of the two figures beside it.' }],
+  running: [{ none: 'The movements up to here add up to it.' }],
 } satisfies Readonly<Record<string, Figure>>;
 
 type Fields = Readonly<Record<string, unknown>>;

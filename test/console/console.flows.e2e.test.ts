@@ -42,7 +42,10 @@ test('a search for a serial number opens its voucher, and a filter is readable i
   await page.getByRole('textbox', { name: 'Search' }).fill(serialNumber);
   await page.keyboard.press('Enter');
   await page.waitForURL(`**/console/vouchers/${serialNumber}`);
-  await page.getByRole('region', { name: 'Timeline' }).waitFor();
+  const timeline = page.getByRole('region', { name: 'Timeline' });
+  // It was sold for 60, of which 40.10 are spent.
+  await timeline.getByText('balance USD 60.00').waitFor();
+  await timeline.getByText('balance USD 19.90').waitFor();
   await goes(page, `/transactions?serialNumber=${serialNumber}`);
   const filter = page.getByRole('textbox', { name: 'Serial number' });
   assert.equal(await filter.inputValue(), serialNumber);

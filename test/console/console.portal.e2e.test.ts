@@ -24,7 +24,8 @@ test('operations orders 5,000 vouchers, and watches the progress', { skip }, asy
   await dialog.getByRole('combobox', { name: 'Merchant' }).click();
   await page.getByRole('option', { name: `(${merchantId})` }).click();
   await dialog.getByLabel('Quantity').fill('5000');
-  await dialog.getByLabel('Value').fill('1');
+  await dialog.getByLabel('Value').fill('1.50');
+  await dialog.getByText('5,000 × USD 1.50 = USD 7,500.00').waitFor();
   await dialog.getByLabel('Reference').fill('spring');
   await dialog.getByRole('button', { name: 'Order vouchers' }).click();
   await ready(page, 'spring');

@@ -66,4 +66,5 @@ export const unopened: Readonly<Record<string, string>> = {
     'Der Wert, den ihm die Bestellung oder die Aktivierung gab.',
   'What the bank states, less the own money in the account.':
     'Was die Bank angibt, ohne das eigene Geld auf dem Konto.',
+  'The movements up to here add up to it.': 'Die Bewegungen bis hierher ergeben ihn.',
 };

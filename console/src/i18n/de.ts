@@ -323,6 +323,8 @@ export const de: Catalogue = {
     of: (value: string) => `von ${value}`,
     reserved: (value: string) => `${value} ab der Aktivierung`,
     noValue: 'Der Wert wird bei der Aktivierung bestimmt',
+    after: (balance: string) => `Guthaben ${balance}`,
+    had: (balance: string) => `vorhanden waren ${balance}`,
   },
   transactions: {
     booked: 'Gebucht',

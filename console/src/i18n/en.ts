@@ -308,6 +308,8 @@ export const en = {
     of: (value: string) => `of ${value}`,
     reserved: (value: string) => `${value} from its activation on`,
     noValue: 'Its value is set at activation',
+    after: (balance: string) => `balance ${balance}`,
+    had: (balance: string) => `there were ${balance}`,
   },
   transactions: {
     booked: 'Booked',

@@ -2,6 +2,7 @@ import '@mantine/core/styles/Timeline.layer.css';
 import { Button, Group, Stack, Text, Timeline } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
+import { UNDECLARED } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Acts } from '../ui/actions.tsx';
 import { useFilters, useParam } from '../ui/address.ts';
@@ -66,6 +67,7 @@ export function Thing() {
   const figures = operations?.get('voucher.show')?.figures;
   // A search changes nothing: it is in the audit.
   const timeline = thing.timeline.filter(({ what }) => what !== 'voucher.find');
+  const balances = balancesAfter(balance, timeline);
   return (
     <>
       <PageHead
@@ -87,12 +89,12 @@ export function Thing() {
             <Empty text={texts.empty.timeline} />
           ) : (
             <Timeline bulletSize={13} lineWidth={1} color="accent">
-              {timeline.map((entry) => (
+              {timeline.map((entry, index) => (
                 <Timeline.Item
                   key={`${entry.at} ${entry.what} ${entry.transactionId}`}
                   title={<Title entry={entry} currency={currency} />}
                 >
-                  <Note entry={entry} />
+                  <Note entry={entry} currency={currency} balance={balances[index] ?? 0} />
                 </Timeline.Item>
               ))}
             </Timeline>
@@ -201,11 +203,37 @@ function Title({ entry, currency }: { entry: Entry; currency: string }) {
   );
 }
 
-function Note({ entry }: { entry: Entry }) {
+/** More than any currency has. */
+const DECIMALS = 10_000;
+
+/** The balance after each entry, newest first, and at the time of a decline. */
+function balancesAfter(balance: number, timeline: readonly Entry[]): readonly number[] {
+  let left = balance;
+  return timeline.map(({ kind, amount }) => {
+    const after = left;
+    if (kind === 'money') left = Math.round((left - (amount ?? 0)) * DECIMALS) / DECIMALS;
+    return after;
+  });
+}
+
+type NoteProps = { entry: Entry; currency: string; balance: number };
+
+function Note({ entry, currency, balance }: NoteProps) {
   const { label } = useWords();
+  const texts = useTexts().voucher;
+  const format = useFormat();
+  const then = `${format.money(balance, currency)}`;
   return (
     <Text size="sm" className="quiet running" component="div">
       <Time at={entry.at} />
+      {entry.kind !== 'change' && (
+        <>
+          {' · '}
+          <Figure of={UNDECLARED.running} value={balance} around={[]}>
+            {entry.kind === 'money' ? texts.after(then) : texts.had(then)}
+          </Figure>
+        </>
+      )}
       {entry.merchantId && (
         <>
           {' · '}
