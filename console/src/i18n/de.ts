@@ -134,6 +134,17 @@ export const de: Catalogue = {
     meanwhile: 'Jemand anderes hat das inzwischen geändert',
     meanwhileHint: 'Ihre Eingabe ist noch da. Prüfen Sie sie, und drücken Sie den Knopf dann noch einmal.',
   },
+  keyboard: {
+    title: 'Tasten',
+    search: 'Suche',
+    next: 'Die nächste Zeile',
+    before: 'Die vorige Zeile',
+    open: 'Die Zeile öffnen',
+    select: 'Die Zeile auswählen',
+    single: 'Tasten mit einem Buchstaben wirken',
+    singleHint:
+      'Schalten Sie sie aus, wenn Sie mit dem Browser sprechen oder oft eine versehentlich drücken.',
+  },
   sections: {
     identity: 'Wofür',
     file: 'Die Datei',

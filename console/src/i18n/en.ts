@@ -128,6 +128,16 @@ export const en = {
     meanwhile: 'Somebody else has changed this meanwhile',
     meanwhileHint: 'What you typed is kept. Check it, then press the button again.',
   },
+  keyboard: {
+    title: 'Keys',
+    search: 'Search',
+    next: 'The next row',
+    before: 'The row before',
+    open: 'Open the row',
+    select: 'Select the row',
+    single: 'Keys of one letter work',
+    singleHint: 'Turn them off if you speak to the browser, or often press one by mistake.',
+  },
   sections: {
     identity: 'What it is',
     file: 'The file',

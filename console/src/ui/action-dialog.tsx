@@ -1,6 +1,6 @@
 import './form.css';
 import { useBlocker } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { ActionForm, type Held } from './action-form.tsx';
 import type { Act } from './actions.tsx';
@@ -23,9 +23,6 @@ export function ActionDialog({ act, close }: { act: Act | undefined; close(): vo
   };
   const mayLeave = () => now.current === undefined || confirm(now.current === 'secret' ? secret : throwAway);
   useBlocker({ shouldBlockFn: () => !mayLeave(), enableBeforeUnload: () => now.current !== undefined });
-  // It opens after it was there closed: only then it remembers where the focus was.
-  const [isThere, setThere] = useState(false);
-  useEffect(() => setThere(true), []);
   const isSecret = held === 'secret';
   const end = () => {
     hold(undefined);
@@ -33,7 +30,7 @@ export function ActionDialog({ act, close }: { act: Act | undefined; close(): vo
   };
   return (
     <Dialog
-      opened={isThere && act !== undefined}
+      opened={act !== undefined}
       // By Escape, or by its cross.
       onClose={() => mayLeave() && end()}
       closeOnEscape={!isSecret}

@@ -7,6 +7,7 @@ import { guess, searched } from '../search.ts';
 import { ActionDialog } from './actions.tsx';
 import { type Find, useFinds } from './finds.ts';
 import { Icon } from './icons.tsx';
+import { useSingleKeys } from './keys.ts';
 import type { Places } from './shell.tsx';
 
 /**
@@ -24,10 +25,8 @@ export function SearchBox({ groups }: { groups: Places }) {
   const focus = () => {
     if (!document.querySelector('[aria-modal]')) input.current?.focus();
   };
-  useHotkeys([
-    ['/', focus],
-    ['mod+K', focus],
-  ]);
+  const [single] = useSingleKeys();
+  useHotkeys([['mod+K', focus], ...(single === 'on' ? [['/', focus] as [string, () => void]] : [])]);
   const found = guess(text);
   // Enter takes the first one.
   // biome-ignore lint/correctness/useExhaustiveDependencies: the options follow from the text

@@ -3,7 +3,7 @@ import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme }
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Notifications } from '@mantine/notifications';
 import { Link, useRouterState } from '@tanstack/react-router';
-import { type ReactNode, useEffect } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { LANGUAGES, useLanguage, useTexts } from '../i18n/index.tsx';
@@ -11,8 +11,11 @@ import { useApp } from './app.tsx';
 import { Banners } from './banners.tsx';
 import { Icon, type IconName } from './icons.tsx';
 import { Inbox, useInbox } from './inbox.tsx';
+import { useKeys } from './keys.ts';
 import { SearchBox } from './search-box.tsx';
 import { useWords } from './words.ts';
+
+const Keyboard = lazy(async () => ({ default: (await import('./keyboard.tsx')).Keyboard }));
 
 export type Place = {
   /** Its text, its icon, and its address unless it has another one. */
@@ -49,11 +52,11 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   const { door, session } = useApp();
   const [isOpen, { toggle, close }] = useDisclosure();
   const path = useRouterState({ select: ({ location }) => location.pathname });
-  useHotkeys([
-    ['Escape', close],
-    ['j', () => focusRow(1)],
-    ['k', () => focusRow(-1)],
-  ]);
+  useHotkeys([['Escape', close]]);
+  const offered = groups.flatMap(({ places }) => places.map(({ to }) => to));
+  const [isHelp, setHelp] = useState<boolean>();
+  const help = () => setHelp(true);
+  useKeys(offered, help);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page begins at its top, without the menu
   useEffect(() => {
     close();
@@ -89,9 +92,14 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
           {door === 'operator' ? <SearchBox groups={groups} /> : <Merchant />}
           <Group gap={8} ml="auto" wrap="nowrap">
             <Inbox />
-            <Account />
+            <Account help={help} />
           </Group>
         </header>
+        <Suspense>
+          {isHelp !== undefined && (
+            <Keyboard opened={isHelp} close={() => setHelp(false)} offered={offered} />
+          )}
+        </Suspense>
         <Banners />
         <main id="content" className="content">
           {children}
@@ -99,13 +107,6 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       </div>
     </div>
   );
-}
-
-/** Moves the focus to the row before or after the focused one; at first, to the first row. */
-function focusRow(step: 1 | -1): void {
-  const rows = [...document.querySelectorAll<HTMLElement>('.row-link')];
-  const at = rows.findIndex((row) => row.closest('tr')?.contains(document.activeElement));
-  rows[at < 0 ? 0 : at + step]?.focus();
 }
 
 /** The merchant whose portal this is. */
@@ -146,7 +147,7 @@ function Waiting() {
   );
 }
 
-function Account() {
+function Account({ help }: { help(): void }) {
   const texts = useTexts();
   const { language, choose } = useLanguage();
   const { colorScheme, setColorScheme } = useMantineColorScheme();
@@ -190,6 +191,7 @@ function Account() {
         <Menu.Item lang={other} onClick={() => choose(other)}>
           {LANGUAGES[other]}
         </Menu.Item>
+        <Menu.Item onClick={help}>{texts.keyboard.title}</Menu.Item>
         <Menu.Item component="a" href="/docs/">
           {texts.nav.docs}
         </Menu.Item>
