@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { guessColumns } from '../../console/src/pages/bank-columns.ts';
+import { transferCode } from '../../console/src/portal-pages/transfer-code.ts';
 import { readAmounts, readCsv } from '../../console/src/ui/csv-table.ts';
 
 test('an amount with two meanings is read like the others of its file, or else in the language of the page', () => {
@@ -73,4 +74,22 @@ test('the columns of a bank are guessed from its file', () => {
   });
   const bare = guessColumns(Buffer.from('a,b\n2026-12-31,1\n'));
   assert.deepEqual([bare.date, bare.amount, bare.texts], [undefined, undefined, undefined]);
+});
+
+test('the code for a transfer has its lines in the order of the European Payments Council', () => {
+  const code = transferCode({ holder: 'Example Ltd', iban: 'DE89370400440532013000', reference: 'FLOAT 5' });
+  const lines = [
+    'BCD',
+    '002',
+    '1',
+    'SCT',
+    '',
+    'Example Ltd',
+    'DE89370400440532013000',
+    '',
+    '',
+    '',
+    'FLOAT 5',
+  ];
+  assert.deepEqual(code.split('\n'), lines);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
-import { inaccessible, openBrowser, pageOf, whyNoBrowser } from '../support/chromium.ts';
+import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
 import { goes, opened, openStage } from '../support/console.scene.ts';
 
 /** The console without a mouse: where the focus begins, stays and returns. */
@@ -80,6 +80,42 @@ test('rows are links, and keys move among them, open and select them', { skip },
   await page.keyboard.press('j');
   await page.keyboard.press('Enter');
   await page.waitForURL(/\/console\/vouchers\/\d+$/);
+  assert.deepEqual(faults, []);
+});
+
+test('keys lead to pages and are listed, and those of one letter can be turned off', {
+  skip,
+}, async (t) => {
+  const { page, faults } = await opened(t, '/merchants');
+  const search = page.getByRole('textbox', { name: 'Search' });
+  for (const key of ['g', 'v']) await page.keyboard.press(key);
+  await ready(page, 'Vouchers');
+  // A letter alone leads nowhere, nor does one that is typed.
+  await page.keyboard.press('m');
+  await page.keyboard.press('/');
+  await page.keyboard.type('gm');
+  assert.equal(await search.inputValue(), 'gm');
+  await search.fill('');
+  await search.blur();
+  await page.keyboard.press('Shift+?');
+  const dialog = page.getByRole('dialog', { name: 'Keys' });
+  await dialog.getByText('The next row').waitFor();
+  assert.deepEqual(await inaccessible(page), []);
+  for (const key of ['g', 'm']) await page.keyboard.press(key);
+  await dialog.getByRole('checkbox').uncheck();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+  for (const key of ['g', 'm', '/', 'Shift+?']) await page.keyboard.press(key);
+  await ready(page, 'Vouchers');
+  assert.equal(await dialog.count(), 0);
+  assert.equal(await search.evaluate<boolean>('(input) => input === document.activeElement'), false);
+  await page.getByRole('button', { name: 'My account' }).click();
+  await page.getByRole('menuitem', { name: 'Keys' }).click();
+  await dialog.getByRole('checkbox').check();
+  await page.keyboard.press('Escape');
+  await dialog.waitFor({ state: 'hidden' });
+  for (const key of ['g', 'm']) await page.keyboard.press(key);
+  await ready(page, 'Merchants');
   assert.deepEqual(faults, []);
 });
 

@@ -105,5 +105,6 @@ test('two people set the account for pay-ins, which the portal shows with its ho
   await page.getByText('DE89\u00a03704\u00a00044\u00a00532\u00a00130\u00a000').waitFor();
   await page.getByText('Example Ltd').first().waitFor();
   await page.getByText(`FLOAT ${stage.merchantId}`).waitFor();
+  await page.getByRole('img', { name: 'Scan it with the app of your bank' }).waitFor();
   assert.deepEqual([...faults, ...(await inaccessible(page))], []);
 });

@@ -19,6 +19,7 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'sales' | 'keys' | 'do
       'Überweisen Sie den Betrag auf das Konto, das Ihnen der Betreiber genannt hat. Mit diesem Verwendungszweck wird die Zahlung zugeordnet:',
     payInTo:
       'Überweisen Sie den Betrag auf dieses Konto, mit diesem Verwendungszweck, an dem er erkannt wird:',
+    payInCode: 'Mit der App Ihrer Bank scannen, den Betrag eingeben.',
     reference: (merchant: string) => `FLOAT ${merchant}`,
     statement: 'Auszug',
     month: 'Monat',

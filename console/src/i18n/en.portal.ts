@@ -15,6 +15,7 @@ export const portal = {
     payInHow:
       'Transfer the amount to the account that your operator has given you. Put this text into the transfer, so that it is found:',
     payInTo: 'Transfer the amount to this account, with this reference, by which it is found:',
+    payInCode: 'Scan it with the app of your bank, and type the amount.',
     reference: (merchant: string) => `FLOAT ${merchant}`,
     statement: 'Statement',
     month: 'Month',

@@ -1,6 +1,6 @@
 import { Group, SegmentedControl, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useState } from 'react';
 import { reports } from '../../generated/reports.ts';
 import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
@@ -18,6 +18,9 @@ import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
 import { Copyable } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
+import { transferCode } from './transfer-code.ts';
+
+const QrCode = lazy(async () => ({ default: (await import('qrcode.react')).QRCodeSVG }));
 
 /** The float, how to pay in, and its movements. */
 export function Screen() {
@@ -57,6 +60,20 @@ function PayIn({ reference }: { reference: string }) {
             <dd>
               {holder && <bdi className="below">{holder}</bdi>}
               <Copyable text={iban} shown={inFours(iban)} />
+              {/* Apps of banks read a code for euros, which names the holder. */}
+              {currency === 'EUR' && holder && (
+                <Suspense>
+                  <div className="below">
+                    <QrCode
+                      value={transferCode({ holder, iban, reference })}
+                      size={132}
+                      marginSize={2}
+                      title={texts.payInCode}
+                    />
+                    <small className="quiet below">{texts.payInCode}</small>
+                  </div>
+                </Suspense>
+              )}
             </dd>
           </div>
         ))}
