@@ -83,6 +83,8 @@ export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
     parseSearch,
     stringifySearch,
     defaultPreload: 'intent',
+    // A page is shown once it is there, however long its load was shown.
+    defaultPendingMinMs: 0,
     defaultPendingComponent: Busy,
     routeTree: root.addChildren([
       // Every page needs its form, for the moment when the session ends.

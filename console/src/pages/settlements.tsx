@@ -177,7 +177,8 @@ export function Thing() {
           isPayable && { name: 'settlement.pay', given, effect },
           isPayable && { name: 'settlement.file', given: inFile, effect },
           state === 'PAID' && { name: 'settlement.returned', given, effect, isDanger: true },
-          state !== 'DRAFT' && { name: 'settlement.dispute', given },
+          // The operator answers disputes.
+          door === 'portal' && state !== 'DRAFT' && { name: 'settlement.dispute', given },
         ]}
         of="settlement.show"
         given={given}
