@@ -171,7 +171,6 @@ test('a merchant orders, prints, sells, takes, refunds and settles its cards', {
   await page.goto('/portal/keys');
   await page.getByRole('button', { name: 'API-Schlüssel anlegen' }).first().click();
   await shows(page, 'Dieser Schlüssel erhält Codes ohne zweite Person');
-  console.log(await page.getByRole('dialog').innerHTML());
   await page.getByRole('checkbox', { name: 'Einlösung', exact: true }).check();
   await page.getByText('Dieser Schlüssel erhält Codes').waitFor({ state: 'hidden' });
 
