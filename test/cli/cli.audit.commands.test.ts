@@ -9,6 +9,7 @@ import { OPERATIONS } from '../../src/operations/table.ts';
 import { folderOf } from '../support/folder.ts';
 import { Operator } from '../support/operator.ts';
 import { ofFile } from '../support/scope.ts';
+import { writeChange } from '../support/written-changes.ts';
 
 /** Actions without a state before: they create something, or change nothing. */
 const WITHOUT_BEFORE = [
@@ -60,8 +61,9 @@ async function changes(actions: string, ...args: string[]): Promise<string> {
     assert.deepEqual([entry.actor, entry.reason], ['anna', 'as was agreed']);
     assert.match(String(entry.origin), /^command line of \S+ at \S+$/);
     assert.notEqual(entry.after, null, `${entry.action} has a state after`);
-    for (const details of [entry.before, entry.after])
-      checkAmounts(JSON.parse(String(details)), entry.action);
+    const [old, now] = [entry.before, entry.after].map((details) => JSON.parse(String(details)));
+    for (const details of [old, now]) checkAmounts(details, entry.action);
+    assert.deepEqual(writeChange(String(entry.action), old, now).wrong, [], args.join(' '));
     assert.equal(
       entry.before === null,
       WITHOUT_BEFORE.includes(String(entry.action)),
