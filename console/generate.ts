@@ -5,10 +5,13 @@
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import openapiTS, { astToString } from 'openapi-typescript';
+import { OTHER_ACTIONS } from '../src/audit/entries.ts';
 import { describeApi, describePeople } from '../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../src/http/operator/routes.ts';
 import { PEOPLE } from '../src/http/operator/sessions.ts';
 import { labelOf } from '../src/label.ts';
+import { PORTAL_OPERATIONS } from '../src/operations/portal.ts';
+import { OPERATIONS } from '../src/operations/table.ts';
 import { REFUSALS } from '../src/refusal.ts';
 import { type Field, readDocument } from './src/described.ts';
 
@@ -135,6 +138,9 @@ await write(
   'help.ts',
   `export const help: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(help))};\n`,
 );
+const audited = [...OPERATIONS, ...PORTAL_OPERATIONS].flatMap(({ audit }) => audit ?? []);
+const actionsOfAudit = [...new Set([...audited, ...Object.keys(OTHER_ACTIONS)])].sort();
+await write('audited.ts', `export const audited: readonly string[] = ${JSON.stringify(actionsOfAudit)};\n`);
 const texts = Object.entries({
   fields,
   words: labelsOfWords(),

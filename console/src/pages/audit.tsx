@@ -1,4 +1,5 @@
 import { Link, useNavigate } from '@tanstack/react-router';
+import { audited } from '../../generated/audited.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { ShortDifference, Subject } from '../ui/changes.tsx';
@@ -40,6 +41,10 @@ export function Screen() {
   const texts = useTexts();
   const cell = useAuditCell();
   const navigate = useNavigate();
+  const { title } = useWords();
+  const actions = audited
+    .map((action) => ({ value: action, label: title(action) }))
+    .sort((one, other) => one.label.localeCompare(other.label));
   return (
     <ListPage
       name="audit"
@@ -48,6 +53,7 @@ export function Screen() {
       columns={['occurredAt', 'action', 'subject', 'actor', 'effect']}
       narrow={['occurredAt', 'action', 'actor']}
       cell={cell}
+      choices={{ action: actions }}
     >
       <Actions acts={[{ name: 'audit.verify', onDone: ({ id }) => void navigate({ to: `/jobs/${id}` }) }]} />
     </ListPage>

@@ -5,6 +5,7 @@ import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
 import { type Filters, useChangeFilters, useFilters } from './address.ts';
 import { useFormat } from './format.ts';
+import type { Choices } from './list.tsx';
 import { useChoices } from './names.ts';
 import { readNumber } from './number.ts';
 import { useWords } from './words.ts';
@@ -12,10 +13,11 @@ import { useWords } from './words.ts';
 type BarProps = {
   readonly fields: Operation['fields'];
   readonly search: Filters;
+  readonly choices?: Choices | undefined;
 };
 
 /** The filters of a list. They are part of the address, so a list can be sent to a colleague. */
-export function FilterBar({ fields, search }: BarProps) {
+export function FilterBar({ fields, search, choices = {} }: BarProps) {
   const texts = useTexts().list;
   const change = useChangeFilters();
   // With the tab of the page.
@@ -29,6 +31,7 @@ export function FilterBar({ fields, search }: BarProps) {
         <FilterInput
           key={field.name}
           field={field}
+          offered={choices[field.name]}
           value={search[field.name] ?? ''}
           apply={(value) => apply({ [field.name]: value || undefined })}
         />
@@ -50,11 +53,12 @@ export function FilterBar({ fields, search }: BarProps) {
 
 type InputProps = {
   readonly field: Field;
+  readonly offered: Choices[string] | undefined;
   readonly value: string;
   apply(value: string): void;
 };
 
-function FilterInput({ field, value, apply }: InputProps) {
+function FilterInput({ field, offered, value, apply }: InputProps) {
   const { name, type, format, options } = field;
   const isNumber = type === 'number';
   const { label, word } = useWords();
@@ -81,8 +85,10 @@ function FilterInput({ field, value, apply }: InputProps) {
     else if (text !== value) apply(isNumber ? String(readNumber(text, language) ?? '') : text);
   };
   const title = label(name);
+  const named = useChoices(field);
   const choices =
-    useChoices(field) ??
+    offered ??
+    named ??
     // One that is yes or no is only ever asked for.
     (type === 'boolean' ? ['true'] : options).map((each) => ({ value: each, label: word(each, name) }));
   if (choices.length > 0)

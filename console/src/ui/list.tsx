@@ -36,6 +36,9 @@ const ViewTabs = lazy(async () => ({ default: (await loadTools()).ViewTabs }));
 
 export type Item = Readonly<Record<string, unknown>>;
 
+/** Choices for fields, by their names. */
+export type Choices = Readonly<Record<string, readonly { readonly value: string; readonly label: string }[]>>;
+
 export type ListProps = {
   /** The operation that lists, such as `voucher.list`. */
   readonly of: string;
@@ -48,6 +51,8 @@ export type ListProps = {
   /** The filters are in the address of the page: all fields of the operation, unless the page names them. */
   readonly search?: Filters;
   readonly filters?: readonly string[];
+  /** What a filter offers to choose from, if its schema does not say it. */
+  readonly choices?: Choices;
   readonly limit?: number;
   /** Whether work goes on that adds rows, if the rows do not say it. */
   readonly runs?: boolean;
@@ -162,7 +167,7 @@ export function List(props: ListProps) {
             hasTools &&
             fields.length > 0 && (
               <Suspense>
-                <FilterBar fields={fields} search={search ?? {}} />
+                <FilterBar fields={fields} search={search ?? {}} choices={props.choices} />
               </Suspense>
             )
           )}
