@@ -19,12 +19,19 @@ export type Statement = {
   readonly madeAt: Date;
 };
 
-export type StatementRow = { readonly cells: readonly string[]; readonly isStrong?: boolean };
+export type StatementRow = {
+  readonly cells: readonly string[];
+  readonly isStrong?: boolean;
+  /** Whether a line is drawn above it. */
+  readonly isRuled?: boolean;
+};
 
 const MARGIN = 50;
 const PAGE = { width: 595.28, height: 841.89 } as const;
 const SIZE = 9;
 const LINE = 14;
+/** The space below a line. */
+const RULE = 4;
 /** The least share of the first column, and the space before each other column. */
 const FIRST_SHARE = 0.2;
 const GAP = 8;
@@ -56,14 +63,9 @@ export async function drawStatement({
   drawLetterhead(doc, sender, recipient);
   doc.font(FONTS.strong).fontSize(16).text(printableText(title));
   doc.moveDown(0.7).fontSize(SIZE);
-  for (const [label, value] of details)
-    doc
-      .font(FONTS.strong)
-      .text(`${label}  `, { continued: true })
-      .font(FONTS.text)
-      .text(printableText(value));
+  drawDetails(doc, details);
   doc.moveDown(1);
-  const table = [{ cells: columns, isStrong: true }, ...rows];
+  const table = [{ cells: columns, isStrong: true }, ...rows.map(ruled)];
   const form = layOut(doc, table);
   for (const row of table) drawRow(doc, form, row);
   doc.moveDown(1.5);
@@ -97,6 +99,21 @@ function drawLetterhead(
   doc.moveDown(3);
 }
 
+/** The labels in one column, and their values in another. */
+function drawDetails(doc: PDFKit.PDFDocument, details: Statement['details']): void {
+  doc.font(FONTS.strong);
+  const indent = GAP + Math.max(0, ...details.map(([label]) => doc.widthOfString(label)));
+  for (const [label, value] of details) {
+    const { y } = doc;
+    doc.font(FONTS.strong).text(label, MARGIN, y);
+    doc.font(FONTS.text).text(printableText(value), MARGIN + indent, y);
+  }
+  doc.x = MARGIN;
+}
+
+/** The first row is below a line, as others are that say so. */
+const ruled = (row: StatementRow, at: number): StatementRow => (at === 0 ? { ...row, isRuled: true } : row);
+
 type Form = { readonly size: number; readonly widths: readonly number[] };
 
 /** Returns the widths of the columns, and the size of the text at which no amount is cut. */
@@ -121,9 +138,18 @@ function widthOf(doc: PDFKit.PDFDocument, cell: string, isStrong = false): numbe
 function drawRow(
   doc: PDFKit.PDFDocument,
   { size, widths }: Form,
-  { cells, isStrong = false }: StatementRow,
+  { cells, isStrong = false, isRuled = false }: StatementRow,
 ): void {
-  if (doc.y + LINE > PAGE.height - MARGIN) doc.addPage();
+  if (doc.y + LINE + RULE > PAGE.height - MARGIN) doc.addPage();
+  if (isRuled) {
+    doc
+      .moveTo(MARGIN, doc.y)
+      .lineTo(PAGE.width - MARGIN, doc.y)
+      .lineWidth(0.5)
+      .strokeColor('#999999')
+      .stroke();
+    doc.y += RULE;
+  }
   const { y } = doc;
   doc.font(isStrong ? FONTS.strong : FONTS.text).fontSize(size);
   let x = MARGIN;

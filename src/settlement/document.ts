@@ -41,7 +41,7 @@ export function writeStatement(settlement: Approved, lines: readonly Line[]): st
   return csvText([Object.keys(rows[0]), ...rows.map((each): Cell[] => Object.values(each))]);
 }
 
-/** The steps that have a column. Other movements are shown under their kind. */
+/** The steps that have a column. */
 const COLUMNS = ['REDEEMED', 'REVERSED', 'EARLIER_REVERSAL', 'COMMISSION', 'COMMISSION_VAT'] as const;
 /** Those whose movements are counted. */
 const COUNTED: readonly string[] = ['REDEEMED', 'REVERSED', 'EARLIER_REVERSAL'];
@@ -84,8 +84,18 @@ export async function drawStatement(
   const total = (label: string, minor: bigint, isStrong = false) => ({
     cells: [label, ...COLUMNS.map(() => ''), money(minor)],
     isStrong,
+    isRuled: isStrong,
   });
-  const others = lines.filter(({ kind }) => !isColumn(kind));
+  const others = lines.filter(({ kind }) => stepOf(kind) === 'OTHER');
+  const stepRows = stepsOf(settlement, lines).flatMap(({ kind, amount }) => {
+    // The other movements are named one by one.
+    if (kind === 'OTHER')
+      return others.map((line) =>
+        total([words.kinds[line.kind] ?? line.kind, line.product].filter(Boolean).join(' '), line.amount),
+      );
+    const isStrong = STRONG.includes(kind);
+    return amount === 0n && !isStrong ? [] : [total(words.steps[kind], amount, isStrong)];
+  });
   return draw({
     language,
     sender: senderOf(letterhead, words.vatNumber),
@@ -107,12 +117,7 @@ export async function drawStatement(
     ],
     rows: [
       ...productRows(lines, text, sum),
-      ...others.map(({ kind, product, amount }) =>
-        total([words.kinds[kind] ?? kind, product].filter(Boolean).join(' '), amount),
-      ),
-      ...stepsOf(settlement, lines).map(({ kind, amount }) =>
-        total(words.steps[kind], amount, STRONG.includes(kind)),
-      ),
+      ...stepRows.map((row, at) => (at === 0 ? { ...row, isRuled: true } : row)),
     ],
     notes: [
       ...rates.map(({ commission, base, fee, vat, feeVat }) =>

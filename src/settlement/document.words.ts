@@ -54,8 +54,6 @@ export const WORDS: Readonly<Record<Language, Words>> = {
     },
     steps: STEPS,
     kinds: {
-      PAYOUT: 'Payout',
-      PAYOUT_RETURN: 'Payout returned',
       CASH_OUT: 'Cash-out',
       OPENING: 'Opening balance',
     },
@@ -103,8 +101,6 @@ export const WORDS: Readonly<Record<Language, Words>> = {
       PAYABLE: 'Zahlbar',
     },
     kinds: {
-      PAYOUT: 'Auszahlung',
-      PAYOUT_RETURN: 'Auszahlung zurückgegeben',
       CASH_OUT: 'Barauszahlung',
       OPENING: 'Eröffnungssaldo',
     },

@@ -150,7 +150,8 @@ test('the statement cuts neither headings nor large amounts', async (t) => {
     return { product: 'GIFT', productName: 'A gift card', kind, rows: 1_234_567 + at, amount };
   });
   const letter = await readLetter(ledger.started.service.db, settlement);
-  const pdf = await drawStatement({ ...settlement, number, approvedAt, contentHash }, lines, [], letter);
+  const approved = { ...settlement, number, approvedAt, contentHash, outstanding: 1n };
+  const pdf = await drawStatement(approved, lines, [], letter);
   const [page] = await readSheet(pdf);
   const words = ['Redemptions', 'Reversals', 'From earlier periods', 'Commission', 'A gift card'];
   const written = new Intl.NumberFormat('en', { minimumFractionDigits: 2 });
