@@ -35,12 +35,12 @@ create or replace function bench.fill_settlements() returns void
 language sql set search_path = scrip, bench as $$
   insert into settlements (merchant_id, currency, decimals, first_day, last_day, starts_at, ends_at, zone,
     state, carried_minor, closing_minor, outstanding_minor, payable_minor, due_on, closing_hash, made_by,
-    made_at, year, number, approved_by, approved_at, content_hash, csv, pdf)
+    made_at, year, number, approved_by, approved_at, content_hash, root, csv, pdf)
   select m.id, 'USD', 2, d.first, d.first + 6, d.first, d.first + 7, 'UTC',
     case when s.draft then 'DRAFT' else 'PAID' end::settlement_state, 0, 100, 0, 100, d.first + 9, '',
     'system', d.first + 8, case when not s.draft then extract(year from d.first) end,
     case when not s.draft then w end, case when not s.draft then 'anna' end,
-    case when not s.draft then d.first + 9 end, '', case when not s.draft then 'a,b' end,
+    case when not s.draft then d.first + 9 end, '', sha256(''), case when not s.draft then 'a,b' end,
     case when not s.draft then '\x00'::bytea end
   from generate_series(1, 51) w
   cross join lateral (select current_date - 7 * (52 - w) as first) d
