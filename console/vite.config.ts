@@ -23,6 +23,18 @@ function precompress(): Plugin {
   };
 }
 
+/** What the frame, the overview and its charts share with a few other pages. */
+const FIRST = new RegExp(
+  [
+    ...['use-local-storage', 'get-env', 'SegmentedControl', 'FloatingIndicator'],
+    ...['src/(search|reports)\\.', 'src/charts/(currency|read)\\.', 'src/ui/(inbox|keys|installation)\\.'],
+  ].join('|'),
+);
+
+/** Dialogs with their styles: no page begins with one. */
+const DIALOG =
+  /src\/ui\/dialog|components\/Modal(Base)?\/|styles\/(Overlay|ModalBase|Modal|InlineInput|Checkbox)\.layer/;
+
 /** The console and the portal are two pages of one build. src/http/console.ts serves it. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -41,8 +53,12 @@ export default defineConfig({
           groups: [
             { name: 'react', test: /node_modules\/(react|react-dom|scheduler|@tanstack\/[a-z-]+)\// },
             { name: 'start', tags: ['$initial'], minShareCount: 2 },
+            // No page is a dialog at first.
+            { name: 'dialog', test: DIALOG, includeDependenciesRecursively: false },
             // What a quarter of the pages need.
             { name: 'frame', minShareCount: 8 },
+            // Small ones that the first page loads anyway, in one file instead of nine.
+            { name: 'first', minShareCount: 2, test: FIRST, includeDependenciesRecursively: false },
           ],
         },
       },

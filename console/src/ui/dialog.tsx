@@ -1,3 +1,4 @@
+import './dialog-styles.ts';
 import { Modal, type ModalProps } from '@mantine/core';
 import { useEffect, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';

@@ -1,3 +1,4 @@
+import './dialog-styles.ts';
 import { Checkbox, FileInput, Select, SimpleGrid, Textarea, TextInput } from '@mantine/core';
 import { type ReactNode, useState } from 'react';
 import { help } from '../../generated/help.ts';

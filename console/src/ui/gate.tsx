@@ -2,6 +2,7 @@ import { useRouter } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
+import { useAtWork } from './at-work.ts';
 import { Busy, Head, Problem } from './parts.tsx';
 
 const loadAgain = () => import('./sign-in-again.tsx');
@@ -17,13 +18,10 @@ export function Gate({ children }: { readonly children: ReactNode }) {
   const mustSignIn = isSignedOut && !session;
   const isInside = session !== undefined && operations !== undefined;
   // A page in which somebody works must not have to load a file when the session ends.
+  const isAtWork = useAtWork();
   useEffect(() => {
-    const listening = new AbortController();
-    const load = () => void loadAgain().catch(() => undefined);
-    for (const kind of isInside ? ['keydown', 'pointerdown', 'input'] : [])
-      addEventListener(kind, load, { capture: true, once: true, signal: listening.signal });
-    return () => listening.abort();
-  }, [isInside]);
+    if (isAtWork && isInside) void loadAgain().catch(() => undefined);
+  }, [isAtWork, isInside]);
   // Once: while the sign-in loads, this is drawn again, with the address of the sign-in.
   useEffect(() => {
     if (!mustSignIn) return;

@@ -1,3 +1,4 @@
+import './dialog-styles.ts';
 import { ActionIcon, Button, Checkbox, Group } from '@mantine/core';
 import { useState } from 'react';
 import type { Query } from '../api.ts';

@@ -1,13 +1,13 @@
 import './shell-styles.ts';
 import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
-import { Notifications } from '@mantine/notifications';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { LANGUAGES, useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
+import { useAtWork } from './at-work.ts';
 import { Banners } from './banners.tsx';
 import { Icon, type IconName } from './icons.tsx';
 import { Inbox, useInbox } from './inbox.tsx';
@@ -15,6 +15,8 @@ import { useKeys } from './keys.ts';
 import { SearchBox } from './search-box.tsx';
 import { useWords } from './words.ts';
 
+// Messages follow from what somebody has done in the page.
+const Messages = lazy(async () => ({ default: (await import('./messages.tsx')).Messages }));
 const Keyboard = lazy(async () => ({ default: (await import('./keyboard.tsx')).Keyboard }));
 
 export type Place = {
@@ -54,6 +56,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   const path = useRouterState({ select: ({ location }) => location.pathname });
   useHotkeys([['Escape', close]]);
   const offered = groups.flatMap(({ places }) => places.map(({ to }) => to));
+  const isAtWork = useAtWork();
   const [isHelp, setHelp] = useState<boolean>();
   const help = () => setHelp(true);
   useKeys(offered, help);
@@ -67,7 +70,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       <a className="skip" href="#content">
         {texts.skip}
       </a>
-      <Notifications position="bottom-right" />
+      <Suspense>{isAtWork && <Messages />}</Suspense>
       <nav className="side" data-open={isOpen} aria-label={texts.menu} id="menu">
         <Link to="/" className="brand">
           <Icon name="vouchers" size={22} />

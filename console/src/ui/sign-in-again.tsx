@@ -1,3 +1,4 @@
+import './dialog-styles.ts';
 import { Modal } from '@mantine/core';
 import { useTexts } from '../i18n/index.tsx';
 import { SignInForm } from './sign-in-form.tsx';
