@@ -38,7 +38,7 @@ export const COLUMNS = {
 type Columns = Readonly<Record<string, readonly string[]>>;
 
 /** The amounts issued, redeemed and expired, by currency: the totals of R2. */
-export async function readMovements(
+async function readMovements(
   from: string,
   to: string,
   columnsOf: Columns = COLUMNS,
