@@ -95,6 +95,7 @@ const STATEMENT = reports.find(({ name }) => name === 'float-statement')?.figure
 /** R6: every movement of the float in a month. */
 function Statement() {
   const texts = useTexts();
+  const { kind } = useWords();
   const format = useFormat();
   const today = todayIn(useApp().session?.zone ?? 'UTC');
   const { thing: merchant } = useThing<PortalAnswer<'merchant.show'>>('/merchant');
@@ -151,6 +152,7 @@ function Statement() {
               items={table.rows}
               columns={['time', 'kind', 'reference', 'amount', 'balance']}
               narrow={['time', 'kind', 'amount', 'balance']}
+              cell={(name, item) => (name === 'kind' ? kind(String(item[name])) : undefined)}
               figures={STATEMENT}
               around={{ ...data, currency: table.currency }}
             />
