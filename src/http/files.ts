@@ -13,8 +13,8 @@ export type Folder = {
   /** Ends with a slash. */
   readonly prefix: string;
   /**
-   * Whether the names of the files contain a digest of their content, so that nobody asks for one twice. These
-   * are parts of pages, and none is a page or an image itself.
+   * Whether the names of the files contain a digest of their content, so that nobody asks for one twice.
+   * These are parts of pages, and none is a page or an image itself.
    */
   readonly isForever?: boolean;
   /** Answers any other path below the prefix. */

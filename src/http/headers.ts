@@ -45,8 +45,8 @@ const FOR_BROWSERS: readonly Header[] = [
 ];
 
 /**
- * The headers that say nothing about a script, a style sheet or data that a page loads: it has the policies of
- * its page. They are a third of what a small one costs.
+ * The headers that say nothing about a script, a style sheet or data that a page loads: it has the policies
+ * of its page. They are a third of what a small one costs.
  */
 export const FOR_PAGES: readonly string[] = [
   'content-security-policy',

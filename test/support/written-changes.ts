@@ -37,7 +37,10 @@ const NAMED: Readonly<Record<string, string>> = { merchant: NAMES.merchant, prod
 
 export type Written = { readonly texts: readonly string[]; readonly wrong: readonly string[] };
 
-/** Writes a change in both languages, as a list of the audit does. @returns the texts, and what is wrong in them */
+/**
+ * Writes a change in both languages, as a list of the audit does.
+ * @returns the texts, and what is wrong in them
+ */
 export function writeChange(action: string, before: unknown, after: unknown): Written {
   const texts: string[] = [];
   const wrong: string[] = [];
