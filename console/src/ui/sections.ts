@@ -20,7 +20,7 @@ export const SECTIONS: Readonly<Record<string, Declared>> = {
   'settlement.terms': {
     identity: ['merchantId', 'product', 'from'],
     rates: ['commission', 'vat'],
-    payout: ['period', 'delayDays', 'leastPayout', 'payee', 'iban'],
+    payout: ['period', 'delayDays', 'minPayout', 'payee', 'iban'],
   },
   'settlement.file': {
     settlements: ['settlements', 'due', 'again'],
