@@ -106,13 +106,15 @@ export async function openService(
     // A first start does not list the migrations: its output would begin with a list of files.
     const isNew = applied[0]?.startsWith('001-');
     if (applied.length > 0) log[isNew ? 'debug' : 'info']({ applied }, 'migrations applied');
-    let db = openDatabase(url, name);
+    // A till is answered soon. A command may wait for a server that is busy.
+    const waits = { isPatient: !isService };
+    let db = openDatabase(url, name, waits);
     const readDb =
-      config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name);
+      config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name, waits);
     try {
       if (isService) await checkDurability(db);
       if (readDb) await requireOneServer(db);
-      db = await withWorkers(db, name);
+      db = await withWorkers(db, name, waits);
       const keys = await openKeys(db, config, log);
       if (isService && embedded) await archiveLog(embedded, config.archiveDir, keys);
       await ensureDefaultProduct(db, config.currency);

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDistributed } from './distribute.ts';
 import { hasBucketMoved, isUnavailable, sqlState } from './errors.ts';
 import { hostAddresses } from './health.ts';
-import { type Database, openDatabase, type Queries } from './pool.ts';
+import { type Database, type DatabaseOptions, openDatabase, type Queries } from './pool.ts';
 import { type HotStatement, sql } from './sql.ts';
 
 /**
@@ -51,11 +51,12 @@ class BucketMoved extends Error {
 /**
  * Finds out whether a database is distributed.
  * @param db the only server, or the coordinator
+ * @param options of the connections to the workers: those of `db`
  * @returns the same database, with its workers if there are any; closing it closes them
  */
-export async function withWorkers(db: Database, name?: string): Promise<Database> {
+export async function withWorkers(db: Database, name?: string, options?: DatabaseOptions): Promise<Database> {
   if (!(await isDistributed(db))) return db;
-  const workers = new Workers(db, name);
+  const workers = new Workers(db, name, options);
   await workers.refresh();
   return {
     ...db,
@@ -106,15 +107,17 @@ function namingShards({ name, text, ...rest }: HotStatement, bucket: number): Ho
 class Workers {
   readonly #coordinator: Database;
   readonly #name: string | undefined;
+  readonly #options: DatabaseOptions | undefined;
   /** The workers by host and port. A worker without buckets is kept, since buckets may move back. */
   readonly #open = new Map<string, Database>();
   #byBucket = new Map<number, Database>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor(coordinator: Database, name: string | undefined) {
+  constructor(coordinator: Database, name: string | undefined, options: DatabaseOptions | undefined) {
     this.#coordinator = coordinator;
     this.#name = name;
+    this.#options = options;
   }
 
   all(): Database[] {
@@ -159,7 +162,7 @@ class Workers {
       const address = new URL(hostAddresses(this.#coordinator.url)[0] as string);
       address.hostname = host;
       address.port = String(port);
-      worker = openDatabase(address.href, this.#name);
+      worker = openDatabase(address.href, this.#name, this.#options);
       this.#open.set(key, worker);
     }
     return worker;

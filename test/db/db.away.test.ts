@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openService } from '../../src/cli/open.ts';
+import { readConfig } from '../../src/config.ts';
 import { isAway, isUnavailable, nodeOf } from '../../src/db/errors.ts';
 import { openDatabase } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
+import { createLogger } from '../../src/log.ts';
 import {
   type ApiRequest,
   DIALECTS,
@@ -254,6 +257,22 @@ test('every session has timeouts, by which the server ends it when its connectio
   assert.deepEqual(await db.query({ text, values: [names] }), limits);
   assert.deepEqual(await db.hot({ name: 'limits', text }, [names]), limits);
   assert.deepEqual(await db.transaction((tx) => tx.query({ text, values: [names] })), limits);
+});
+
+test('a command waits for a server that is busy for seconds', async (t) => {
+  const { url, keys, stop } = await startTestService();
+  t.after(stop);
+  const way = await openWay(url);
+  const config = readConfig({ SCRIP_DATABASE_URL: way.url, SCRIP_KEYS: keys });
+  const opened = await openService(config, { name: 'scrip', create: false, log: createLogger('silent') });
+  t.after(() => opened.close().finally(() => way.close()));
+  const { db } = opened.service;
+  await db.query(sql`select 1`);
+  way.set('paused');
+  const waiting = db.query<{ one: number }>(sql`select 1 as one`);
+  await sleep(3_000); // longer than a call of a till waits
+  way.set('open');
+  assert.deepEqual(await waiting, [{ one: 1 }]);
 });
 
 test('no session compiles statements, which takes longer than to run those of a till', async (t) => {

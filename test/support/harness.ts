@@ -226,7 +226,9 @@ export async function startTestService(
   if (count > 1 && process.env['SCRIP_TEST_WORKERS'] === undefined) await addBuckets(url, count);
   const keys = on?.keys ?? newKeyRing();
   const clock = on?.clock ?? testClock();
-  const db = await withWorkers(openDatabase(serviceUrl(url), 'scrip-test', { isPatient }), 'scrip-test');
+  const db = await withWorkers(openDatabase(serviceUrl(url), 'scrip-test', { isPatient }), 'scrip-test', {
+    isPatient,
+  });
   const ring = await openKeyRing(db, { keys, dataDir: tmpdir() });
   const buckets = await readBuckets(db);
   const service = createService({
