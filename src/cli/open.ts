@@ -106,8 +106,7 @@ export async function openService(
     // A first start does not list the migrations: its output would begin with a list of files.
     const isNew = applied[0]?.startsWith('001-');
     if (applied.length > 0) log[isNew ? 'debug' : 'info']({ applied }, 'migrations applied');
-    // A till is answered soon. A command may wait for a server that is busy.
-    const waits = { isPatient: !isService };
+    const waits = { isPatient: !isService }; // a till is answered soon, a command waits for a busy server
     let db = openDatabase(url, name, waits);
     const readDb =
       config.readDatabaseUrl === undefined ? undefined : openReader(config.readDatabaseUrl, name, waits);

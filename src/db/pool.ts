@@ -99,7 +99,7 @@ function connectionOf(url: string, name: string, isReader = false) {
   };
 }
 
-export type DatabaseOptions = {
+type DatabaseOptions = {
   readonly isReader?: boolean;
   /** The number of connections for ordinary work. */
   readonly size?: number;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDistributed } from './distribute.ts';
 import { hasBucketMoved, isUnavailable, sqlState } from './errors.ts';
 import { hostAddresses } from './health.ts';
-import { type Database, type DatabaseOptions, openDatabase, type Queries } from './pool.ts';
+import { type Database, openDatabase, type Queries } from './pool.ts';
 import { type HotStatement, sql } from './sql.ts';
 
 /**
@@ -18,6 +18,8 @@ const PLACES_MS = 2_000;
 /** How often the place of a moved bucket is read again: a worker learns of a move a moment after another. */
 const LOOKS_MAX = 10;
 const LOOK_MS = 20;
+
+type DatabaseOptions = Parameters<typeof openDatabase>[2];
 
 /** The shard of a bucket, and the worker that has it. */
 export type Place = {
@@ -107,14 +109,14 @@ function namingShards({ name, text, ...rest }: HotStatement, bucket: number): Ho
 class Workers {
   readonly #coordinator: Database;
   readonly #name: string | undefined;
-  readonly #options: DatabaseOptions | undefined;
+  readonly #options: DatabaseOptions;
   /** The workers by host and port. A worker without buckets is kept, since buckets may move back. */
   readonly #open = new Map<string, Database>();
   #byBucket = new Map<number, Database>();
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | undefined;
 
-  constructor(coordinator: Database, name: string | undefined, options: DatabaseOptions | undefined) {
+  constructor(coordinator: Database, name: string | undefined, options: DatabaseOptions) {
     this.#coordinator = coordinator;
     this.#name = name;
     this.#options = options;
