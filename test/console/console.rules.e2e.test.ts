@@ -25,7 +25,7 @@ const FORMS: readonly Form[] = [
     chosen: { Product: '(DEFAULT)' },
     typed: { Percent: '2.5', Reason: 'the last three years' },
     sent: { product: 'DEFAULT', percent: 2.5, reason: 'the last three years' },
-    shown: ['DEFAULT', 'the last three years', '2.5%'],
+    shown: ['Voucher', 'the last three years', '2.5%'],
   },
   {
     path: '/books/dormancy',
@@ -41,7 +41,7 @@ const FORMS: readonly Form[] = [
     chosen: { Product: '(DEFAULT)', Treatment: 'Single-purpose' },
     typed: { From: '2026-04-01', Country: 'DE', Rate: '19' },
     sent: { product: 'DEFAULT', from: '2026-04-01', treatment: 'single', country: 'DE', rate: 19 },
-    shown: ['DEFAULT', '1 Apr 2026', 'Single-purpose', 'DE', '19%'],
+    shown: ['Voucher', '1 Apr 2026', 'Single-purpose', 'DE', '19%'],
   },
   {
     path: '/books/accounts',

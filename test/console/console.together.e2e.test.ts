@@ -69,7 +69,11 @@ test('the way back after a change leads to the list with its filter, which shows
   const serial = String(stage.sold.serial);
   const { page, sent, faults } = await opens(openBrowser(t), stage, stage.owner, '/vouchers?state=ACTIVE');
   const row = page.getByRole('row').filter({ hasText: serial });
-  await row.getByRole('link').first().click();
+  // At the edge of the row: in its middle is the link to the product.
+  await row
+    .getByRole('link')
+    .first()
+    .click({ position: { x: 4, y: 4 } });
   await page.waitForURL(`**/vouchers/${serial}`);
   await page.getByRole('button', { name: 'Block' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Block' }).click();

@@ -5,8 +5,10 @@ export function useAtWork(): boolean {
   const [isAtWork, setAtWork] = useState(false);
   useEffect(() => {
     const listening = new AbortController();
+    // Not at once: a field that is drawn before React has seen its input loses what was typed.
+    const begin = () => setTimeout(setAtWork, 0, true);
     for (const kind of ['keydown', 'pointerdown', 'input'])
-      addEventListener(kind, () => setAtWork(true), { capture: true, once: true, signal: listening.signal });
+      addEventListener(kind, begin, { capture: true, once: true, signal: listening.signal });
     return () => listening.abort();
   }, []);
   return isAtWork;

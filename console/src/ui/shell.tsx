@@ -2,7 +2,7 @@ import './shell-styles.ts';
 import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Link, useRouterState } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { LANGUAGES, useLanguage, useTexts } from '../i18n/index.tsx';
@@ -15,8 +15,6 @@ import { useKeys } from './keys.ts';
 import { SearchBox } from './search-box.tsx';
 import { useWords } from './words.ts';
 
-// Messages follow from what somebody has done in the page.
-const Messages = lazy(async () => ({ default: (await import('./messages.tsx')).Messages }));
 const Keyboard = lazy(async () => ({ default: (await import('./keyboard.tsx')).Keyboard }));
 
 export type Place = {
@@ -56,7 +54,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   const path = useRouterState({ select: ({ location }) => location.pathname });
   useHotkeys([['Escape', close]]);
   const offered = groups.flatMap(({ places }) => places.map(({ to }) => to));
-  const isAtWork = useAtWork();
+  const Messages = useMessages();
   const [isHelp, setHelp] = useState<boolean>();
   const help = () => setHelp(true);
   useKeys(offered, help);
@@ -70,7 +68,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       <a className="skip" href="#content">
         {texts.skip}
       </a>
-      <Suspense>{isAtWork && <Messages />}</Suspense>
+      {Messages && <Messages />}
       <nav className="side" data-open={isOpen} aria-label={texts.menu} id="menu">
         <Link to="/" className="brand">
           <Icon name="vouchers" size={22} />
@@ -110,6 +108,27 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       </div>
     </div>
   );
+}
+
+const AGAIN_MS = 5_000;
+
+/**
+ * Loads the messages when somebody begins to work: they follow from what is done in the page. The frame stays if
+ * their file is away, and asks for it again.
+ */
+function useMessages(): ComponentType | undefined {
+  const isAtWork = useAtWork();
+  const [messages, setMessages] = useState<{ readonly Messages: ComponentType }>();
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const load = () =>
+      import('./messages.tsx').then(setMessages, () => {
+        timer = setTimeout(load, AGAIN_MS);
+      });
+    if (isAtWork) void load();
+    return () => clearTimeout(timer);
+  }, [isAtWork]);
+  return messages?.Messages;
 }
 
 /** The merchant whose portal this is. */
