@@ -17,11 +17,13 @@ import { MAPPING } from '../support/bank.ts';
 import { sell, spend } from '../support/books.ts';
 import { make, rowsOf } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
-import { close, draftedDay, openScene } from '../support/settlements.ts';
+import { close, draftedDay, draftOf, openScene, terms } from '../support/settlements.ts';
 
 /** The proof of a settlement: from the rows of its merchant up to the entries of the bank. */
 
 const file = ofFile();
+
+type Payment = Record<string, unknown>;
 
 /** Books the payout of a settlement of 97.10, which the statement of the bank shows. */
 async function payAtBank(operator: Operator, { id, number }: Settlement): Promise<void> {
@@ -49,6 +51,7 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
   // In the slice in which the shop redeems, too.
   await ledger.at('2026-03-01T10:00:00Z');
   await spend(issuer, card, 5, 'not the shop 1');
+  await terms(operator, issuer.merchant.id);
   const draft = await draftedDay(scene);
   await assert.rejects(prove(draft.id), /is a draft/);
   const { settlement } = await approve(operator, draft.id);
@@ -76,9 +79,17 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
   assert.deepEqual(proof.payments, []);
 
   await payAtBank(operator, settlement);
+  const other = await draftOf({ ...scene, shop: issuer });
+  await approve(operator, other.id);
+  const paid = { settlementId: other.id, reference: 'p 2', bankReference: 'B 2', valueDate: '2026-03-02' };
+  await pay(operator, paid);
+  assert.deepEqual(
+    JSON.parse((await prove(other.id)).text).payments.map(({ bankReference }: Payment) => bankReference),
+    ['B 2'],
+  );
   const { payments } = JSON.parse((await prove(draft.id)).text);
   assert.deepEqual(
-    payments.map(({ kind, amount, entries }: Record<string, unknown>) => [kind, amount, entries]),
+    payments.map(({ kind, amount, entries }: Payment) => [kind, amount, entries]),
     [['PAYOUT', '97.10', [{ reference: 'B 1', bookedOn: '2026-03-02', amount: '-97.10' }]]],
   );
   const named = { settlement: settlement.number, root: settlement.root };
@@ -86,7 +97,7 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
   assert.partialDeepStrictEqual(entry?.movements[0], named);
   const movements = (await bankMovements.run(caller, {})).items;
   assert.partialDeepStrictEqual(
-    movements.find(({ kind }) => kind === 'PAYOUT'),
+    movements.find(({ bankReference }) => bankReference === 'B 1'),
     named,
   );
   const report = await make(operator.service, 'R13', { from: '2026-03-01', to: '2026-03-03' });
