@@ -17,7 +17,7 @@ import { MAPPING } from '../support/bank.ts';
 import { sell, spend } from '../support/books.ts';
 import { make, rowsOf } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
-import { close, draftedDay, draftOf, openScene, terms } from '../support/settlements.ts';
+import { close, draftedDay, draftOf, openScene, type Scene, terms } from '../support/settlements.ts';
 
 /** The proof of a settlement: from the rows of its merchant up to the entries of the bank. */
 
@@ -34,6 +34,30 @@ async function payAtBank(operator: Operator, { id, number }: Settlement): Promis
   const paid = { settlementId: id, reference: 'p 1', bankReference: 'B 1', valueDate: '2026-03-02' };
   await pay(operator, paid);
   await matchBank(operator, false);
+}
+
+/** Books the payout of the settlement of the issuer. Returns its id. */
+async function payOther(scene: Scene): Promise<string> {
+  const { operator } = scene.ledger;
+  const { id } = await draftOf({ ...scene, shop: scene.issuer });
+  await approve(operator, id);
+  await pay(operator, { settlementId: id, reference: 'p 2', bankReference: 'B 2', valueDate: '2026-03-02' });
+  return id;
+}
+
+/** Checks that entries of the bank, movements and R13 name a settlement and its root. */
+async function isNamedAtBank(operator: Operator, { number, root }: Settlement): Promise<void> {
+  const caller = operator as Caller;
+  const named = { settlement: number, root };
+  const [entry] = (await bankEntries.run(caller, {})).items;
+  assert.partialDeepStrictEqual(entry?.movements[0], named);
+  const movements = (await bankMovements.run(caller, {})).items;
+  assert.partialDeepStrictEqual(
+    movements.find(({ bankReference }) => bankReference === 'B 1'),
+    named,
+  );
+  const report = await make(operator.service, 'R13', { from: '2026-03-01', to: '2026-03-03' });
+  assert.partialDeepStrictEqual(rowsOf(report, 'entries')[0], named);
 }
 
 test('a proof leads from the rows of a merchant to the bank, and shows nothing of others', async () => {
@@ -79,12 +103,10 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
   assert.deepEqual(proof.payments, []);
 
   await payAtBank(operator, settlement);
-  const other = await draftOf({ ...scene, shop: issuer });
-  await approve(operator, other.id);
-  const paid = { settlementId: other.id, reference: 'p 2', bankReference: 'B 2', valueDate: '2026-03-02' };
-  await pay(operator, paid);
+  const other = await payOther(scene);
+  const { payments: ofOther } = JSON.parse((await prove(other)).text);
   assert.deepEqual(
-    JSON.parse((await prove(other.id)).text).payments.map(({ bankReference }: Payment) => bankReference),
+    ofOther.map(({ bankReference }: Payment) => bankReference),
     ['B 2'],
   );
   const { payments } = JSON.parse((await prove(draft.id)).text);
@@ -92,16 +114,7 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
     payments.map(({ kind, amount, entries }: Payment) => [kind, amount, entries]),
     [['PAYOUT', '97.10', [{ reference: 'B 1', bookedOn: '2026-03-02', amount: '-97.10' }]]],
   );
-  const named = { settlement: settlement.number, root: settlement.root };
-  const [entry] = (await bankEntries.run(caller, {})).items;
-  assert.partialDeepStrictEqual(entry?.movements[0], named);
-  const movements = (await bankMovements.run(caller, {})).items;
-  assert.partialDeepStrictEqual(
-    movements.find(({ bankReference }) => bankReference === 'B 1'),
-    named,
-  );
-  const report = await make(operator.service, 'R13', { from: '2026-03-01', to: '2026-03-03' });
-  assert.partialDeepStrictEqual(rowsOf(report, 'entries')[0], named);
+  await isNamedAtBank(operator, settlement);
 
   // A later checkpoint contains the day too.
   await ledger.at('2026-03-04T00:20:00Z');
