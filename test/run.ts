@@ -96,7 +96,8 @@ async function findFiles(isWanted: (name: string) => boolean): Promise<string[]>
 }
 
 /**
- * Divides files among processes. Each file becomes a suite of its process.
+ * Divides files among processes. Each file becomes a suite of its process. They are imported one after the
+ * other: if two wait for one module, Node may run both in the suite of one, or in none.
  * @returns the modules to run, one for each process
  */
 async function divide(files: readonly string[]): Promise<string[]> {
@@ -111,7 +112,7 @@ async function divide(files: readonly string[]): Promise<string[]> {
   const modules = [...alone.map((file) => [file]), ...shared].map(async (own, index) => {
     const suites = own.map((file) => {
       const [name, url] = [basename(file), pathToFileURL(file)].map((text) => JSON.stringify(text));
-      return `describe(${name}, () => import(${url}));\n`;
+      return `describe(${name}, () => import(${url}));\nawait import(${url}).catch(() => {});\n`;
     });
     const module = join(folder, `${index}.mjs`);
     await writeFile(module, `import { describe } from 'node:test';\n${suites.join('')}`);
