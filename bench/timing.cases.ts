@@ -49,8 +49,8 @@ const wrong = (voucher: Voucher): Voucher => ({
   pin: String((Number(voucher.pin) + 1) % 10_000).padStart(4, '0'),
 });
 
-/** An opaque merchant, which gets one answer for unknown codes and wrong PINs, without a limit of guesses. */
-export async function opaqueMerchant(stage: Stage, opaque = true): Promise<string> {
+/** A merchant without a limit of guesses. Returns its authorization. @param opaque whether it is told less */
+export async function guesserOf(stage: Stage, opaque: boolean): Promise<string> {
   const made = await createMerchant(stage.operator, {
     name: opaque ? 'Opaque' : 'Plain',
     permit: [],
@@ -85,8 +85,8 @@ async function blockAndLock(
 
 /** The subjects, with vouchers in the states that they need. */
 export async function subjectsOf(stage: Stage, vouchers: readonly Voucher[]): Promise<Subject[]> {
-  const opaque = await opaqueMerchant(stage);
-  const plain = await opaqueMerchant(stage, false);
+  const opaque = await guesserOf(stage, true);
+  const plain = await guesserOf(stage, false);
   const blocked = vouchers.slice(0, ASIDE);
   const locked = vouchers.slice(ASIDE, 2 * ASIDE);
   const open = vouchers.slice(2 * ASIDE);

@@ -4,7 +4,7 @@ import { costOf } from './measure.ts';
 import { play } from './play.ts';
 import { SEPARATOR, type Stock } from './requests.ts';
 import type { Serve, Stage } from './stage.ts';
-import { forgetGuesses, opaqueMerchant, wrongPins } from './timing.cases.ts';
+import { forgetGuesses, guesserOf, wrongPins } from './timing.cases.ts';
 
 const CONNECTIONS = 64;
 /** Each waits for the end of a step of 50 ms; with many more the service would refuse some. */
@@ -18,8 +18,8 @@ const TURNS = 3;
  */
 export async function measureGuessing(stage: Stage, serve: Serve, stock: Stock): Promise<void> {
   const merchants = [
-    { name: 'told', connections: CONNECTIONS, authorization: await opaqueMerchant(stage, false) },
-    { name: 'opaque', connections: WAITING_CONNECTIONS, authorization: await opaqueMerchant(stage) },
+    { name: 'told', connections: CONNECTIONS, authorization: await guesserOf(stage, false) },
+    { name: 'opaque', connections: WAITING_CONNECTIONS, authorization: await guesserOf(stage, true) },
   ];
   for (let turn = 0; turn <= TURNS; turn++) {
     for (const { name, connections, authorization } of merchants) {

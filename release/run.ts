@@ -17,6 +17,8 @@ import { PUBLISHED, pack } from './stage.ts';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const OUT = fileURLToPath(new URL('./out/', import.meta.url));
 const CHANGELOG = join(ROOT, 'CHANGELOG.md');
+/** The files that a release changes. */
+const WRITTEN = ['CHANGELOG.md', 'release/migrations.sha256'];
 const SBOM_MAX_BYTES = 64 * 1024 ** 2;
 
 const run = async (program: string, ...args: string[]) =>
@@ -49,16 +51,20 @@ async function packAll(version: string): Promise<string[]> {
 async function release(version: string): Promise<void> {
   const problems = await findProblems(version);
   if (problems.length > 0) throw new Error(problems.map((each) => `- ${each}`).join('\n'));
+  const before = await Promise.all(WRITTEN.map((path) => readFile(join(ROOT, path)).catch(() => undefined)));
   let files: string[];
   try {
     await write(version);
     files = await packAll(version);
-    await run('git', 'add', 'CHANGELOG.md', 'release/migrations.sha256');
+    await run('git', 'add', ...WRITTEN);
     await run('git', 'commit', '--quiet', '--message', `Release ${version}`);
   } catch (error) {
-    // Nothing else was changed: the work tree was clean.
-    await run('git', 'reset', '--quiet', '--hard');
-    await run('git', 'clean', '--quiet', '--force', 'release/migrations.sha256');
+    // Only these files: somebody may have worked on others meanwhile.
+    await run('git', 'reset', '--quiet', '--', ...WRITTEN);
+    for (const [at, path] of WRITTEN.entries()) {
+      const content = before[at];
+      await (content ? writeFile(join(ROOT, path), content) : rm(join(ROOT, path), { force: true }));
+    }
     throw error;
   }
   await run('git', 'tag', '--annotate', `v${version}`, '--message', `Scrip ${version}`);

@@ -30,7 +30,7 @@ export function acknowledged({ answers }: Sent): Record<string, unknown> | undef
 }
 
 const TILLS = 16;
-/** The part of calls that order so many vouchers that a worker produces them. */
+/** The share of calls that order a large batch, which is produced in the background. */
 const ORDERS = 0.02;
 const ORDER_MIN = 11;
 const ORDER_MAX = 1_500;
@@ -69,7 +69,7 @@ export class Load {
   #running: Promise<unknown> = Promise.resolve();
   #stopped = false;
 
-  /** @param orders the part of calls that order many vouchers, instead of `ORDERS` */
+  /** @param orders the share of calls that order a large batch */
   constructor(
     random: Random,
     baseUrls: readonly string[],

@@ -14,8 +14,9 @@ export const SERVICE_ROLE = 'scrip_service';
  * pooler), no statement is needed. `pg_temp` is last in the path, so that no temporary table hides a table of
  * the books. No statement waits for a lock longer than a call of a till may take, not even background work
  * whose time limit is two hours. Long lists must be read along an index: without statistics of a new table,
- * the planner would sort the rest of the list for each page. PostgreSQL would compile (JIT) the statements of
- * the functions in each call, which takes ten times as long as the call of a single till.
+ * the planner would sort the rest of the list for each page. A scan that is turned off has a very high cost,
+ * for which PostgreSQL would compile (JIT) the statements of the functions in each call: ten times the
+ * processor time of a redemption.
  */
 export const SESSION: Readonly<Record<string, string>> = {
   role: SERVICE_ROLE,

@@ -2,29 +2,18 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
-import { compare, Verifier } from '@scrip/verifier';
+import { compare } from '@scrip/verifier';
 import { checkpointOf, KINDS, signCheckpoint, verifierKey } from '../../src/books/checkpoint.ts';
 import { leafHash, rootOf } from '../../src/books/merkle.ts';
 import { withHidden } from '../../src/books/proof.ts';
 import { signerOf } from '../../src/keyring/ring.ts';
 import { balance, type Forged, readProof, textOfClosing, writeProof } from '../support/forgeries.ts';
-import { PROGRAMS, run } from '../support/proof-programs.ts';
+import { PROGRAMS, run, verified } from '../support/proof-programs.ts';
 
 /** The form of a proof: its length, and what both programs refuse. */
 
 const page = await readFile(new URL('../../docs/reference/proof.md', import.meta.url), 'utf8');
 const [, example = ''] = /^```text\n([\s\S]*?)^```/m.exec(page) ?? [];
-
-/** Returns what the verifier in JavaScript says. */
-function verified(text: string): string {
-  const verifier = new Verifier();
-  try {
-    verifier.piece(text);
-    return verifier.end();
-  } catch (error) {
-    return `refused: ${(error as Error).message}`;
-  }
-}
 
 /** Both programs refuse a file, each with one line. */
 async function refused(text: string, sentence: RegExp): Promise<void> {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { before, test } from 'node:test';
-import { leafOf, sha256, Verifier } from '@scrip/verifier';
+import { leafOf, sha256 } from '@scrip/verifier';
 import type { ExportWanted } from '../../src/books/export.ts';
 import { leafHash, rootOf } from '../../src/books/merkle.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { type Ledger, openLedger, sell, spend } from '../support/books.ts';
-import { PROGRAMS, run } from '../support/proof-programs.ts';
+import { PROGRAMS, run, verified } from '../support/proof-programs.ts';
 import { exportedText } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
 
@@ -36,17 +36,6 @@ before(async () => {
 
 const proof = (wanted: Partial<ExportWanted> = {}) =>
   exportedText(ledger.started.service, { format: 'proof', from: '2026-03-02', to: '2026-03-05', ...wanted });
-
-/** Returns what the verifier in JavaScript says. */
-function verified(text: string): string {
-  const verifier = new Verifier();
-  try {
-    verifier.piece(text);
-    return verifier.end();
-  } catch (error) {
-    return `refused: ${(error as Error).message}`;
-  }
-}
 
 test('the example of the page has the hashes that it states', async () => {
   const page = await readFile(new URL('../../docs/reference/proof.md', import.meta.url), 'utf8');

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Verifier } from '@scrip/verifier';
 import { temporaryFolder } from './leave-nothing.ts';
 
 /** The two programs that verify a proof. */
@@ -22,4 +23,15 @@ export async function run(
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (printed += piece));
   const [status] = await new Promise<[number | null]>((done) => child.on('close', (code) => done([code])));
   return [status, printed.trim()];
+}
+
+/** Returns what the verifier in JavaScript says, in this process. */
+export function verified(text: string): string {
+  const verifier = new Verifier();
+  try {
+    verifier.piece(text);
+    return verifier.end();
+  } catch (error) {
+    return `refused: ${(error as Error).message}`;
+  }
 }
