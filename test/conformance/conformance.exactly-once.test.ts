@@ -47,7 +47,8 @@ describe('the certificate', () => {
     const lines = (await readFile(history, 'utf8')).trimEnd().split('\n');
     const at = lines.findLastIndex((line) => line.includes('"do":"balance"') && line.includes('"code":"00"'));
     const call = JSON.parse(lines[at] as string);
-    const changed = lines.with(at, JSON.stringify({ ...call, shown: call.shown + 1 }));
+    // More than any voucher ever held: calls without an answer may explain a balance that is a little off.
+    const changed = lines.with(at, JSON.stringify({ ...call, shown: FLOAT }));
     const rewrite = (all: readonly string[]) => writeFile(history, `${all.join('\n')}\n`);
 
     await rewrite(lines.slice(0, -1));
