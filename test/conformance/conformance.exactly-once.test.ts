@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { certify, checkAgain, sentenceOf } from '../../conformance/src/exactly-once.certificate.ts';
+import type { Sent } from '../../conformance/src/exactly-once.history.ts';
 import { FLOAT, shortRun } from '../support/exactly-once.run.ts';
 import { FAULTS, startServer } from '../support/exactly-once.server.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
@@ -16,6 +17,8 @@ async function rightRun(t: Scope) {
   const server = await startServer(t, FLOAT);
   return { ...(await shortRun(server)), server };
 }
+
+const raised = (call: Sent) => JSON.stringify({ ...call, shown: (call.shown ?? 0) + 1 });
 
 describe('the certificate', () => {
   it('is given to this service', async (t) => {
@@ -45,10 +48,10 @@ describe('the certificate', () => {
   it('is not confirmed by a history that was cut or changed', async (t) => {
     const { history } = await rightRun(t);
     const lines = (await readFile(history, 'utf8')).trimEnd().split('\n');
-    const at = lines.findLastIndex((line) => line.includes('"do":"balance"') && line.includes('"code":"00"'));
-    const call = JSON.parse(lines[at] as string);
-    // More than any voucher ever held: calls without an answer may explain a balance that is a little off.
-    const changed = lines.with(at, JSON.stringify({ ...call, shown: FLOAT }));
+    const isBalance = (line: string) => line.includes('"do":"balance"') && line.includes('"code":"00"');
+    const at = lines.findLastIndex(isBalance);
+    // One balance that is off by one may be right in another order of the calls. All of them are not.
+    const changed = lines.map((line) => (isBalance(line) ? raised(JSON.parse(line)) : line));
     const rewrite = (all: readonly string[]) => writeFile(history, `${all.join('\n')}\n`);
 
     await rewrite(lines.slice(0, -1));
