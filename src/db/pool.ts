@@ -55,10 +55,10 @@ const HOT_TIMEOUT_MS = 5_000;
  * If the server was away when a connection attempt began, calls must not wait for it once the server is back.
  */
 const CONNECT_TIMEOUT_MS = 1_500;
-/** The limit for background work: it must survive a minute on a busy machine. */
+/** The limit for work that delays no till: it must survive a minute on a busy machine. */
 const PATIENT_CONNECT_TIMEOUT_MS = 60_000;
-/** The limit for migrations and tests, which delay no till and run on busy machines. */
-const OWNER_CONNECT_TIMEOUT_MS = 5_000;
+/** How long the owner waits for a server before it tries the next one of the address. */
+const NEXT_SERVER_MS = 5_000;
 /** A server that hangs does not keep its own limits. The connection is closed this long after them. */
 const GRACE_MS = 1_000;
 /**
@@ -219,7 +219,7 @@ const STARTING_PAUSE_MS = 200;
 
 /**
  * Connects as the owner to the first server that accepts writes. It waits some seconds for a server that is
- * starting. End the client after use.
+ * starting, and a minute for one that is busy. End the client after use.
  */
 export async function connectOwner(url: string): Promise<pg.Client> {
   for (const until = performance.now() + STARTING_MS; ; ) {
@@ -233,9 +233,10 @@ export async function connectOwner(url: string): Promise<pg.Client> {
 }
 
 async function connectToFirst(url: string): Promise<pg.Client> {
-  const common = { ...connectionOf(url, 'scrip-owner'), connectionTimeoutMillis: OWNER_CONNECT_TIMEOUT_MS };
+  const common = connectionOf(url, 'scrip-owner');
   for (let left = hostAddresses(url).length; ; left--) {
-    const client = new common.Client(common);
+    const connectionTimeoutMillis = left === 1 ? PATIENT_CONNECT_TIMEOUT_MS : NEXT_SERVER_MS;
+    const client = new common.Client({ ...common, connectionTimeoutMillis });
     client.on('error', () => {});
     try {
       await client.connect();

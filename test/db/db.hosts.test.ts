@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isUnavailable } from '../../src/db/errors.ts';
 import { hostAddresses, hostsOf, isAddress } from '../../src/db/health.ts';
 import { openDatabase } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { startTestService } from '../support/harness.ts';
 import { asOwner } from '../support/owner.ts';
-import { openWay } from '../support/way.ts';
+import { openWay, startBehindWay } from '../support/way.ts';
+
+/** Longer than the owner waits for a server if the address has another one. */
+const LATE_MS = 6_000;
 
 test('an address with several servers is split into one for each server', () => {
   const url =
@@ -34,6 +38,15 @@ test('isAddress accepts PostgreSQL addresses with one or several hosts, and refu
     'a,b',
   ])
     assert.equal(isAddress(url), false, url);
+});
+
+test('the owner waits for a server that accepts connections late, as on a busy machine', async (t) => {
+  const { way } = await startBehindWay(t);
+  way.set('waiting');
+  const rows = asOwner(way.url, sql`select 1`);
+  await Promise.race([rows, sleep(LATE_MS)]);
+  way.set('open');
+  assert.equal((await rows).length, 1);
 });
 
 test('the next server of the address is tried when one is down, in turn', async (t) => {
