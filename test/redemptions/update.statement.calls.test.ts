@@ -156,7 +156,8 @@ test('a call that waited for a voucher decides on its new state', async () => {
 
 test('a call that waited while its voucher was replaced returns the money to the new voucher', async () => {
   const { card, reference } = await redeemed(10);
-  const serial = card.serial + 64n;
+  const drawn = `select nextval('voucher_numbers') * 64 as serial`;
+  const [{ serial }] = (await bench.query<{ serial: bigint }>(drawn)) as [{ serial: bigint }];
   const replace = `
     select replace_voucher(0, ${card.serial}, ${serial}, gen_random_uuid(), gen_random_uuid(), '',
     '${bench.id()}', '${bench.now.toISOString()}')`;
