@@ -14,7 +14,7 @@ import { redeem } from '../src/redemptions/redeem.ts';
 import { updateRedemption } from '../src/redemptions/update.ts';
 import { Refusal } from '../src/refusal.ts';
 import { activate } from '../src/vouchers/activate.ts';
-import { SURROUNDINGS } from '../test/support/doctor.ts';
+import { DEPLOYMENT } from '../test/support/doctor.ts';
 import type { Asked } from './traces.ts';
 
 /** The load of the soak on Citus: concurrent redemptions, each sent until its outcome is certain. */
@@ -45,8 +45,8 @@ export async function openService(url: string, keys: string, isPatient = false):
   const ring = await openKeyRing(db, { keys, dataDir: '/nowhere' });
   const buckets = await readBuckets(db);
   const log = createLogger('silent');
-  const surroundings = async () => SURROUNDINGS;
-  return createService({ db, readDb: db, buckets, keys: ring, log, clock: () => new Date(), surroundings });
+  const deployment = async () => DEPLOYMENT;
+  return createService({ db, readDb: db, buckets, keys: ring, log, clock: () => new Date(), deployment });
 }
 
 /** Creates a merchant with active vouchers and inactive ones. */

@@ -4,7 +4,7 @@ import type { Buckets } from './db/buckets.ts';
 import type { Database } from './db/pool.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
-import type { Surroundings } from './monitor/doctor.ts';
+import type { Deployment } from './monitor/doctor.ts';
 import type { Metrics } from './monitor/metrics.ts';
 import { Readiness } from './monitor/readiness.ts';
 import type { Tracing } from './monitor/tracing.ts';
@@ -34,7 +34,7 @@ type Resources = {
   /** Whether the settings turn metrics on for the service, of which this process may be a command. */
   readonly hasMetrics?: boolean;
   /** Returns what the process stands on, for the checks of an installation. */
-  readonly surroundings: () => Promise<Surroundings>;
+  readonly deployment: () => Promise<Deployment>;
   /** The traces of the process; undefined if they are off. */
   readonly tracing?: Tracing | undefined;
   /** Emits `added` for background work that this process has added, so that it begins at once. */

@@ -4,6 +4,7 @@ import { StartError } from '../db/errors.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { examine, type Finding } from '../monitor/doctor.ts';
 import { readStatus } from '../monitor/status.ts';
+import { deploymentOf } from './deployment.ts';
 import { withService } from './open.ts';
 import {
   CommandError,
@@ -16,7 +17,6 @@ import {
   toJson,
   wrap,
 } from './output.ts';
-import { surroundingsOf } from './surroundings.ts';
 
 export function registerStatus(program: Command): void {
   program
@@ -67,13 +67,13 @@ async function runDoctor({ json = false }: { json?: boolean }): Promise<void> {
   let isOpen = false;
   await withService(async (service, config) => {
     isOpen = true;
-    report(await examine(await surroundingsOf(config), service.db), json);
+    report(await examine(await deploymentOf(config), service.db), json);
   }).catch(async (error: Error) => {
     const isAway = error instanceof CommandError && error.status === STATUS.unavailable;
     if (isOpen || !(isAway || error instanceof StartError)) throw error;
     const advice = 'see to that first, then run scrip doctor again for the other checks';
     const away = { check: 'database', state: 'failure', found: error.message, advice } as const;
-    report([...(await examine(await surroundingsOf(readConfig()))), away], json);
+    report([...(await examine(await deploymentOf(readConfig()))), away], json);
   });
 }
 

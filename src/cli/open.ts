@@ -19,9 +19,9 @@ import { createLogger, type Logger } from '../log.ts';
 import { checkDurability } from '../monitor/status.ts';
 import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
+import { deploymentOf } from './deployment.ts';
 import { explainOutcome, interrupted, unavailable, unknownOutcome } from './output.ts';
 import { listenForStop, type Stop } from './processes.ts';
-import { surroundingsOf } from './surroundings.ts';
 import { actor, readVersion } from './usage.ts';
 
 /**
@@ -137,7 +137,7 @@ export async function openService(
         allowPrivateWebhooks: config.webhookAllowPrivate,
         metrics,
         hasMetrics: config.metricsPort !== undefined,
-        surroundings: () => surroundingsOf(config),
+        deployment: () => deploymentOf(config),
         tracing,
       });
       return { service, config, ownerUrl, clock, close };

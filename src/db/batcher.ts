@@ -216,15 +216,15 @@ class Queue<Request, Row, Answer> {
       at: 0,
       left: [] as typeof requests,
     }));
-    let goesOn = true;
-    while (goesOn && taken.length < this.#limits.rowsMax) {
-      goesOn = false;
+    let hasMore = true;
+    while (hasMore && taken.length < this.#limits.rowsMax) {
+      hasMore = false;
       for (const lane of lanes) {
         if (taken.length === this.#limits.rowsMax) break;
         const next = this.#next(lane, passed);
         if (!next) continue;
         taken.push(next);
-        goesOn = true;
+        hasMore = true;
       }
     }
     for (const { merchant, requests, at, left } of lanes) {

@@ -28,7 +28,7 @@ export type Finding = {
   readonly advice: string | null;
 };
 
-export type Surroundings = {
+export type Deployment = {
   readonly version: string;
   /** Undefined if the database is not the embedded one. */
   readonly dataDir: string | undefined;
@@ -64,10 +64,10 @@ const LOG_MIN_BYTES = 2 * 1024 ** 3;
 
 type Found = Omit<Finding, 'check'>;
 
-type Check = (db: Queries, surroundings: Surroundings) => Promise<Found | undefined>;
+type Check = (db: Queries, deployment: Deployment) => Promise<Found | undefined>;
 
 /** A check that needs no database: it also runs when the database cannot be reached. */
-type LocalCheck = (surroundings: Surroundings) => Promise<Found | undefined> | Found;
+type LocalCheck = (deployment: Deployment) => Promise<Found | undefined> | Found;
 
 const ok = (found: string): Found => ({ state: 'ok', found, advice: null });
 const warning = (found: string, advice: string): Found => ({ state: 'warning', found, advice });
@@ -382,12 +382,10 @@ select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer
  * @param db undefined if the database cannot be reached: only the checks that need none are run
  * @returns the finding of each check, in a fixed order; checks that do not apply are left out
  */
-export async function examine(surroundings: Surroundings, db?: Queries): Promise<Finding[]> {
+export async function examine(deployment: Deployment, db?: Queries): Promise<Finding[]> {
   const checks: (readonly [string, () => Promise<Found | undefined> | Found])[] = [
-    ...Object.entries(LOCAL_CHECKS).map(([check, run]) => [check, () => run(surroundings)] as const),
-    ...(db
-      ? Object.entries(CHECKS).map(([check, run]) => [check, () => run(db, surroundings)] as const)
-      : []),
+    ...Object.entries(LOCAL_CHECKS).map(([check, run]) => [check, () => run(deployment)] as const),
+    ...(db ? Object.entries(CHECKS).map(([check, run]) => [check, () => run(db, deployment)] as const) : []),
   ];
   const findings: Finding[] = [];
   for (const [check, run] of checks) {

@@ -20,8 +20,8 @@ const check = reading({
     ),
   }),
   roles: SEE,
-  async run({ service: { db, surroundings } }) {
-    const findings = await examine(await surroundings(), db);
+  async run({ service: { db, deployment } }) {
+    const findings = await examine(await deployment(), db);
     return { ok: findings.every(({ state }) => state !== 'failure'), findings };
   },
 });

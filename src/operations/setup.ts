@@ -36,8 +36,8 @@ const show = reading({
   input: {},
   output: Type.Object(STEPS),
   roles: GOVERN,
-  async run({ service: { readDb, clock, surroundings, hasMetrics } }) {
-    const { dataDir } = await surroundings();
+  async run({ service: { readDb, clock, deployment, hasMetrics } }) {
+    const { dataDir } = await deployment();
     const [stored, [noted], made] = await Promise.all([
       readSteps(readDb, clock()),
       readDb.query(NOTED_BACKUP),

@@ -14,7 +14,7 @@ import { CHECK_BOOKING } from '../../src/monitor/readiness.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { cancelVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from '../support/books.ts';
-import { SURROUNDINGS } from '../support/doctor.ts';
+import { DEPLOYMENT } from '../support/doctor.ts';
 import { cents, exportedText, make, rowsOf } from '../support/reports.ts';
 import { close, terms } from '../support/settlements.ts';
 
@@ -107,7 +107,7 @@ test('nothing is booked while the clock is behind a closed day, so that the day 
     keepBooks(service, [], () => false),
     isUnavailable,
   );
-  const clocks = (await examine(SURROUNDINGS, service.db)).find(({ check }) => check === 'clocks');
+  const clocks = (await examine(DEPLOYMENT, service.db)).find(({ check }) => check === 'clocks');
   assert.match(clocks?.found ?? '', /clock is 1650 s behind the books/);
   assert.deepEqual(await count(), rows);
   await ledger.at('2026-03-03T09:00:00Z');

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { makeRowsAside } from '../../src/batches/rows.worker.ts';
 import { examine } from '../../src/monitor/doctor.ts';
 import { DIALECTS, type Dialect } from '../support/dialects.ts';
-import { SURROUNDINGS } from '../support/doctor.ts';
+import { DEPLOYMENT } from '../support/doctor.ts';
 import { asOwner } from '../support/owner.ts';
 import { startScrip } from '../support/scrip.ts';
 import { Till } from '../support/till.ts';
@@ -52,7 +52,7 @@ test('the doctor reports batches that a failure canceled', async (t) => {
   const till = await Till.open(t);
   const { service } = till.testService;
   const find = async () => {
-    const findings = await examine(SURROUNDINGS, service.db);
+    const findings = await examine(DEPLOYMENT, service.db);
     return findings.find(({ check }) => check === 'batches');
   };
   const { data } = await till.done(A.generate('failed', QUANTITY, 1));

@@ -3,7 +3,7 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Sql } from '../../src/db/sql.ts';
 import { examine, type Finding } from '../../src/monitor/doctor.ts';
-import { SURROUNDINGS } from '../support/doctor.ts';
+import { DEPLOYMENT } from '../support/doctor.ts';
 import { startTestService } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
 import { asOwner } from '../support/owner.ts';
@@ -65,7 +65,7 @@ test('the doctor reports a server with synchronous_commit off as a failure', asy
   await asOwner(started.url, `alter database ${name} set synchronous_commit = off`);
   const again = await startTestService(started);
   t.after(again.stop);
-  const findings = await examine(SURROUNDINGS, again.service.db);
+  const findings = await examine(DEPLOYMENT, again.service.db);
   assert.equal(stateOf(findings, 'durability'), 'failure');
   assert.match(
     findings.find(({ check }) => check === 'durability')?.advice ?? '',
@@ -101,7 +101,7 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
       Object.fromEntries(Object.entries(row).map(([key, value]) => [key, change[key] ?? value])),
     ) as Row[];
   };
-  const findings = await examine(SURROUNDINGS, { query });
+  const findings = await examine(DEPLOYMENT, { query });
   for (const check of ['versions', 'clocks', 'last close', 'batches', 'webhooks'])
     assert.equal(stateOf(findings, check), 'failure', check);
   for (const check of ['connections', 'partitions', 'settings'])
@@ -133,8 +133,8 @@ test('the doctor checks what needs no database while the database is away', asyn
 });
 
 test('the doctor warns of a proxy that is not trusted, and of an address that nobody knows', async () => {
-  const found = async (network: Partial<(typeof SURROUNDINGS)['network']>) => {
-    const findings = await examine({ ...SURROUNDINGS, network: { ...SURROUNDINGS.network, ...network } });
+  const found = async (network: Partial<(typeof DEPLOYMENT)['network']>) => {
+    const findings = await examine({ ...DEPLOYMENT, network: { ...DEPLOYMENT.network, ...network } });
     return findings.find(({ check }) => check === 'network')?.advice ?? null;
   };
   const publicUrl = 'https://vouchers.example';

@@ -11,7 +11,7 @@ import { examine } from '../../src/monitor/doctor.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { createMetrics } from '../../src/monitor/metrics.ts';
 import { DIALECTS } from '../support/dialects.ts';
-import { SURROUNDINGS } from '../support/doctor.ts';
+import { DEPLOYMENT } from '../support/doctor.ts';
 import { asOperator, startTestService } from '../support/harness.ts';
 import { sampleOf } from '../support/metrics.ts';
 import { asOwner } from '../support/owner.ts';
@@ -61,7 +61,7 @@ test('the doctor and the metric know the last backup of an own server that was r
   t.after(started.stop);
   const { service } = started;
   const backup = async () =>
-    (await examine(SURROUNDINGS, service.db)).find(({ check }) => check === 'backup') ?? assert.fail();
+    (await examine(DEPLOYMENT, service.db)).find(({ check }) => check === 'backup') ?? assert.fail();
   const age = async () => sampleOf(await createGauges(service, undefined)(), 'scrip_last_backup_seconds');
   assert.deepEqual([(await backup()).state, await age()], ['warning', undefined]);
   const ended = (hoursAgo: number) => () => new Date(Date.now() - hoursAgo * 3_600_000);

@@ -1,7 +1,7 @@
-import type { Surroundings } from '../../src/monitor/doctor.ts';
+import type { Deployment } from '../../src/monitor/doctor.ts';
 
-/** The surroundings of a service on a database of its own. */
-export const SURROUNDINGS: Surroundings = {
+/** The deployment of a service on a database of its own. */
+export const DEPLOYMENT: Deployment = {
   version: '0.0.0',
   dataDir: undefined,
   archiveDir: undefined,

@@ -21,7 +21,7 @@ import type { Principal } from '../../src/principal.ts';
 import { DEFAULT_PRODUCT, findProduct } from '../../src/products/products.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
-import { SURROUNDINGS } from './doctor.ts';
+import { DEPLOYMENT } from './doctor.ts';
 import { asOwner } from './owner.ts';
 import type { Scope } from './scope.ts';
 import { PATIENCE_MS } from './until.ts';
@@ -238,7 +238,7 @@ export async function startTestService(
     keys: ring,
     log,
     clock: clock.now,
-    surroundings: async () => SURROUNDINGS,
+    deployment: async () => DEPLOYMENT,
     ...(isPatient && { readiness: new Readiness(log, PATIENCE_MS) }),
   });
 
@@ -269,7 +269,7 @@ export function serviceWithoutDatabase(): Service {
     keys,
     log,
     clock,
-    surroundings: async () => SURROUNDINGS,
+    deployment: async () => DEPLOYMENT,
   });
 }
 

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import { CONNECTIONS_MAX } from '../db/pool.ts';
 import { keyFile, ownKeyFile } from '../keyring/file.ts';
 import { isExposed } from '../keyring/store.ts';
-import type { Surroundings } from '../monitor/doctor.ts';
+import type { Deployment } from '../monitor/doctor.ts';
 import { readVersion } from './usage.ts';
 
 /**
@@ -12,7 +12,7 @@ import { readVersion } from './usage.ts';
 const CONNECTIONS_BESIDE = 12;
 
 /** Returns what a process with these settings stands on. The key file is looked at now. */
-export async function surroundingsOf(config: Config): Promise<Surroundings> {
+export async function deploymentOf(config: Config): Promise<Deployment> {
   return {
     version: readVersion(),
     dataDir: config.databaseUrl === undefined ? config.dataDir : undefined,
