@@ -29,7 +29,8 @@ type Payment = Record<string, unknown>;
 async function payAtBank(operator: Operator, { id, number }: Settlement): Promise<void> {
   await setBankAccount(operator, { name: 'House', currency: 'USD' });
   await saveMapping(operator, 'house', { ...MAPPING, entryReference: 'Ref' });
-  const bytes = Buffer.from(`Buchungstag;Zweck;Betrag;Ref\n02.03.2026;Settlement ${number};-97,10;B 1\n`);
+  const lines = [`02.03.2026;Settlement ${number};-97,10;B 1`, '02.03.2026;Interest;1,00;B 9'];
+  const bytes = Buffer.from(`Buchungstag;Zweck;Betrag;Ref\n${lines.join('\n')}\n`);
   await importBank(operator, { account: 'House', bytes, format: 'csv', mapping: 'house' }, false);
   const paid = { settlementId: id, reference: 'p 1', bankReference: 'B 1', valueDate: '2026-03-02' };
   await pay(operator, paid);
@@ -49,15 +50,21 @@ async function payOther(scene: Scene): Promise<string> {
 async function isNamedAtBank(operator: Operator, { number, root }: Settlement): Promise<void> {
   const caller = operator as Caller;
   const named = { settlement: number, root };
-  const [entry] = (await bankEntries.run(caller, {})).items;
-  assert.partialDeepStrictEqual(entry?.movements[0], named);
+  const entries = (await bankEntries.run(caller, {})).items;
+  assert.partialDeepStrictEqual(
+    entries.flatMap((entry) => entry.movements),
+    [named],
+  );
   const movements = (await bankMovements.run(caller, {})).items;
   assert.partialDeepStrictEqual(
     movements.find(({ bankReference }) => bankReference === 'B 1'),
     named,
   );
   const report = await make(operator.service, 'R13', { from: '2026-03-01', to: '2026-03-03' });
-  assert.partialDeepStrictEqual(rowsOf(report, 'entries')[0], named);
+  assert.partialDeepStrictEqual(
+    rowsOf(report, 'entries').find(({ settlement }) => settlement === number),
+    named,
+  );
 }
 
 test('a proof leads from the rows of a merchant to the bank, and shows nothing of others', async () => {
@@ -106,8 +113,8 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
   const other = await payOther(scene);
   const { payments: ofOther } = JSON.parse((await prove(other)).text);
   assert.deepEqual(
-    ofOther.map(({ bankReference }: Payment) => bankReference),
-    ['B 2'],
+    ofOther.map(({ bankReference, entries }: Payment) => [bankReference, entries]),
+    [['B 2', []]],
   );
   const { payments } = JSON.parse((await prove(draft.id)).text);
   assert.deepEqual(
