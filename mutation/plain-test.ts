@@ -8,6 +8,7 @@ type Context = {
   readonly signal: AbortSignal;
   readonly name: string;
   after(hook: Hook): void;
+  test(name: string, run: Run): Promise<void>;
   diagnostic(message: string): void;
 };
 type Run = (context: Context) => unknown;
@@ -60,7 +61,13 @@ async function runTest(name: string, run: Run, onFailure: () => void): Promise<v
   const abort = new AbortController();
   const after = (hook: Hook) => void afterwards.push(hook);
   try {
-    await run({ name, signal: abort.signal, after, diagnostic: () => {} });
+    await run({
+      name,
+      signal: abort.signal,
+      after,
+      test: (part, runPart) => runTest(part, runPart, onFailure),
+      diagnostic: () => {},
+    });
   } catch (error) {
     onFailure();
     throw error;

@@ -66,7 +66,9 @@ function killAll(child: ChildProcess): void {
 
 async function runAlone(folder: string, name: string, coverage?: string): Promise<Result> {
   const reporter = join(folder, 'mutation/first-failure.cjs');
-  const child = spawn(process.execPath, ['--test-reporter', reporter, `test/${name}`], {
+  // In a suite, as in test/run.ts: outside of one, Node does not wait for a hook before it starts the next.
+  const suite = `require('node:test').describe('all', () => import(${JSON.stringify(`./test/${name}`)}))`;
+  const child = spawn(process.execPath, ['--test-reporter', reporter, '--eval', suite], {
     cwd: folder,
     env: { ...process.env, ...(coverage && { NODE_V8_COVERAGE: coverage }) },
     stdio: 'ignore',

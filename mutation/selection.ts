@@ -127,13 +127,17 @@ async function readFolder(folder: string): Promise<Map<string, string>> {
   );
 }
 
-async function reach(sandbox: Sandbox, name: string): Promise<Reached> {
+/** Runs a test file. Returns undefined if it fails without any mutant: then it cannot kill one. */
+async function reach(sandbox: Sandbox, name: string): Promise<Reached | undefined> {
   const folder = await mkdtemp(join(sandbox.folder, 'coverage-'));
   const covered = await sandbox.runAlone(name, folder);
   const started = Date.now();
   const outcome = covered === 'passed' ? await sandbox.runTest(name, 60_000) : covered;
   const ms = Date.now() - started;
-  if (outcome !== 'passed') throw new Error(`${name} ${outcome} without any mutant`);
+  if (outcome !== 'passed') {
+    process.stdout.write(`${name} ${outcome} without any mutant, and is left out\n`);
+    return undefined;
+  }
   const sources = await readCoverage(folder, sandbox.folder);
   await rm(folder, { recursive: true });
   return { ms, sources };
@@ -165,6 +169,7 @@ async function reachAll(
     const hashes = Object.entries((await read(name)).hashes);
     if (hashes.length > 0 && hashes.every(([path, hash]) => hash === hashOf(path))) continue;
     const reached = await reach(sandbox, name);
+    if (reached === undefined) continue;
     process.stdout.write(`${name}: ${(reached.ms / 1000).toFixed(1)} s\n`);
     const ran = Object.keys(reached.sources).filter(
       (path) => isMutated(path) && reached.sources[path]?.length,
@@ -178,9 +183,8 @@ async function reachAll(
     await writeFile(`${fileOf(name)}.${process.pid}`, JSON.stringify(kept));
     await rename(`${fileOf(name)}.${process.pid}`, fileOf(name));
   }
-  return Object.fromEntries(
-    await Promise.all(chosen.map(async (name): Promise<[string, Reached]> => [name, await read(name)])),
-  );
+  const kept = await Promise.all(chosen.map(async (name) => [name, await read(name)] as const));
+  return Object.fromEntries(kept.filter(([, { sources }]) => sources !== undefined));
 }
 
 /**
