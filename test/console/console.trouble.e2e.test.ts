@@ -230,6 +230,22 @@ test('a page whose files are away says so in the frame, and comes when they are 
   await ready(page, 'Vouchers');
 });
 
+test('the frame and the page stay while the files of its dialogs are away', { skip }, async (t) => {
+  const { page } = await opened(t, '/merchants');
+  const said = page.getByText('This part did not load');
+  const title = page.getByRole('heading', { level: 1, name: 'Merchants' });
+  const away = (url: URL) => /\/(keyboard|action-dialog)-[^/]*\.js$/.test(url.pathname);
+  await page.route(away, (route) => route.abort());
+  await page.keyboard.press('Shift+?');
+  await said.waitFor();
+  await title.waitFor();
+  await said.waitFor({ state: 'hidden' });
+  await page.getByRole('textbox', { name: 'Search' }).fill('invite');
+  await page.getByRole('option', { name: 'User: Invite' }).click();
+  await said.waitFor();
+  await title.waitFor();
+});
+
 test('the form of a top-up begins with the currency of the float', { skip }, async (t) => {
   const stage = await openStage(t);
   const { merchantId } = stage;

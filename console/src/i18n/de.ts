@@ -161,6 +161,7 @@ export const de: Catalogue = {
     retry: 'Erneut versuchen',
     noAnswer:
       'Der Dienst hat nicht geantwortet. Ihre Eingabe ist noch da: Versuchen Sie es gleich noch einmal.',
+    noFile: 'Dieser Teil wurde nicht geladen. Laden Sie die Seite gleich noch einmal.',
     request: 'Anfrage',
     absent: 'Das gibt es nicht',
     forbidden: (roles) => `Ihre Rollen erlauben das nicht. Nötig ist eine von diesen: ${roles}.`,

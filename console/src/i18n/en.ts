@@ -153,6 +153,7 @@ export const en = {
     title: 'That did not work',
     retry: 'Try again',
     noAnswer: 'The service did not answer. Your input is kept: try again in a moment.',
+    noFile: 'This part did not load. Reload the page in a moment.',
     request: 'Request',
     absent: 'Not found',
     forbidden: (roles: string) => `Your roles do not permit this. It takes one of these: ${roles}.`,

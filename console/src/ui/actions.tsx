@@ -1,14 +1,14 @@
 import { ActionIcon, Button, Menu } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { Icon } from './icons.tsx';
+import { useWhenLoaded } from './loaded.ts';
 import { useWords } from './words.ts';
 
 // A page that only shows something loads no forms: they come when somebody turns to a button.
-const loadDialog = () => import('./action-dialog.tsx');
+export const loadDialog = () => import('./action-dialog.tsx');
 export const ActionDialog = lazy(async () => ({ default: (await loadDialog()).ActionDialog }));
 const prepare = () => void loadDialog().catch(() => undefined);
 
@@ -53,7 +53,8 @@ type Props = {
 
 /** The actions of a page: buttons for common ones, a menu for the rest, and a dialog for each. */
 export function Actions({ acts, primary = false, shown = 2, of }: Props) {
-  const { list: texts, problem } = useTexts();
+  const { list: texts } = useTexts();
+  const whenLoaded = useWhenLoaded();
   const words = useWords();
   const { offers } = useApp();
   const [opened, setOpened] = useState<Act>();
@@ -67,10 +68,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
       setWasOpened(true);
       setOpened(act);
     };
-    // Without it, what somebody has typed in the page would be lost with the page.
-    return void loadDialog().then(show, () =>
-      notifications.show({ color: 'red', message: problem.noAnswer }),
-    );
+    return whenLoaded(loadDialog, show);
   };
   const close = () => setOpened(undefined);
   // The result of an action stays visible when the page offers no more actions.

@@ -4,10 +4,11 @@ import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, Suspense, useEffect, useRef, useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { guess, searched } from '../search.ts';
-import { ActionDialog } from './actions.tsx';
+import { ActionDialog, loadDialog } from './actions.tsx';
 import { type Find, useFinds } from './finds.ts';
 import { Icon } from './icons.tsx';
 import { useSingleKeys } from './keys.ts';
+import { useWhenLoaded } from './loaded.ts';
 import type { Places } from './shell.tsx';
 
 /**
@@ -17,6 +18,7 @@ import type { Places } from './shell.tsx';
 export function SearchBox({ groups }: { groups: Places }) {
   const texts = useTexts().search;
   const navigate = useNavigate();
+  const whenLoaded = useWhenLoaded();
   const input = useRef<HTMLInputElement>(null);
   const combobox = useCombobox({ onDropdownClose: () => combobox.resetSelectedOption() });
   const [text, setText] = useState('');
@@ -63,7 +65,7 @@ export function SearchBox({ groups }: { groups: Places }) {
   const choose = (chosen: string) => {
     if (chosen === '') return look();
     if (chosen.startsWith('/')) void navigate({ to: chosen });
-    else setOperation(chosen);
+    else whenLoaded(loadDialog, () => setOperation(chosen));
     leave();
   };
   // Any words could be a reference, which therefore comes last.

@@ -12,10 +12,12 @@ import { Banners } from './banners.tsx';
 import { Icon, type IconName } from './icons.tsx';
 import { Inbox, useInbox } from './inbox.tsx';
 import { useKeys } from './keys.ts';
+import { useWhenLoaded } from './loaded.ts';
 import { SearchBox } from './search-box.tsx';
 import { useWords } from './words.ts';
 
-const Keyboard = lazy(async () => ({ default: (await import('./keyboard.tsx')).Keyboard }));
+const loadKeyboard = () => import('./keyboard.tsx');
+const Keyboard = lazy(async () => ({ default: (await loadKeyboard()).Keyboard }));
 
 export type Place = {
   /** Its text, its icon, and its address unless it has another one. */
@@ -55,8 +57,9 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   useHotkeys([['Escape', close]]);
   const offered = groups.flatMap(({ places }) => places.map(({ to }) => to));
   const Messages = useMessages();
+  const whenLoaded = useWhenLoaded();
   const [isHelp, setHelp] = useState<boolean>();
-  const help = () => setHelp(true);
+  const help = () => whenLoaded(loadKeyboard, () => setHelp(true));
   useKeys(offered, help);
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new page begins at its top, without the menu
   useEffect(() => {
