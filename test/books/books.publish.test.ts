@@ -99,6 +99,10 @@ test('a checkpoint that was changed, or is of another installation, is found', a
   const [foreign] = other.signers();
   const key = `${origin}+00000000+${Buffer.concat([Buffer.from([1]), foreign?.publicKey ?? randomBytes(32)]).toString('base64')}`;
   assert.match(await verified(key), /it belongs to another installation/);
+  const whole = await readFile(file('checkpoint'), 'utf8');
+  await replace('checkpoint', `\u2014 ${origin} `, '\u2014 scrip/other ');
+  assert.match((await differences()).join(), /the checkpoint was changed/);
+  await writeFile(file('checkpoint'), whole);
   await replace('checkpoint', '\n3\n', '\n2\n');
   assert.match((await differences()).join(), /the checkpoint was changed/);
   assert.match(await verified(), /signature of .* is not valid/);

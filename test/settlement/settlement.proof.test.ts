@@ -67,6 +67,12 @@ async function isNamedAtBank(operator: Operator, { number, root }: Settlement): 
   );
 }
 
+/** Returns how many closed days a proof hides before its own, and after them. */
+function hiddenAround(proof: string): string[][] {
+  const { before, after } = JSON.parse(proof).checkpoint;
+  return [before, after].map((lines: string[]) => lines.map((line) => line.replace(/ \S+$/, '')));
+}
+
 test('a proof leads from the rows of a merchant to the bank, and shows nothing of others', async () => {
   const scene = await openScene(file);
   const { ledger, shop, issuer } = scene;
@@ -123,12 +129,16 @@ test('a proof leads from the rows of a merchant to the bank, and shows nothing o
   );
   await isNamedAtBank(operator, settlement);
 
-  // A later checkpoint contains the day too.
+  // A later checkpoint contains the day too, and the days around a settlement as hashes.
   await ledger.at('2026-03-04T00:20:00Z');
   assert.deepEqual(await close(ledger), ['2026-03-02', '2026-03-03']);
-  const { checkpoint } = JSON.parse((await prove(draft.id)).text);
-  assert.deepEqual(
-    [checkpoint.before, checkpoint.after.map((line: string) => line.replace(/ \S+$/, ''))],
-    [[], ['- 2']],
-  );
+  await spend(shop, card, 5, 'sale 3');
+  await ledger.at('2026-03-06T00:20:00Z');
+  assert.deepEqual(await close(ledger), ['2026-03-04', '2026-03-05']);
+  assert.deepEqual(hiddenAround((await prove(draft.id)).text), [[], ['- 4']]);
+  const { id } = await draftOf(scene);
+  await approve(operator, id);
+  await ledger.at('2026-03-07T00:20:00Z');
+  assert.deepEqual(await close(ledger), ['2026-03-06']);
+  assert.deepEqual(hiddenAround((await prove(id)).text), [['- 1'], ['- 1']]);
 });
