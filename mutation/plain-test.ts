@@ -3,7 +3,6 @@
  * file once, and then its process ends. As there, a test fails when it throws. The first failure ends the
  * run, since it is enough to kill a mutant.
  */
-type Hook = () => unknown;
 type Context = {
   readonly signal: AbortSignal;
   readonly name: string;
@@ -12,10 +11,11 @@ type Context = {
   diagnostic(message: string): void;
 };
 type Run = (context: Context) => unknown;
+type Hook = () => unknown;
 type Options = { readonly skip?: boolean | string | undefined };
 type Suite = {
   readonly before: Hook[];
-  readonly beforeEach: Hook[];
+  readonly beforeEach: Run[];
   readonly after: Hook[];
   readonly parts: (Suite | { readonly name: string; readonly run: Run })[];
 };
@@ -43,7 +43,7 @@ export function describe(_name: string, body: () => void): void {
 
 export const it: typeof test = (...declared) => test(...declared);
 export const before = (hook: Hook): unknown => current.before.push(hook);
-export const beforeEach = (hook: Hook): unknown => current.beforeEach.push(hook);
+export const beforeEach = (hook: Run): unknown => current.beforeEach.push(hook);
 export const after = (hook: Hook): unknown => current.after.push(hook);
 
 /** Runs all hooks in order, also after one has failed. Throws the first error at the end. */
@@ -56,18 +56,25 @@ async function runAll(hooks: readonly Hook[]): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-async function runTest(name: string, run: Run, onFailure: () => void): Promise<void> {
+async function runTest(
+  name: string,
+  run: Run,
+  onFailure: () => void,
+  beforeEach: readonly Run[] = [],
+): Promise<void> {
   const afterwards: Hook[] = [];
   const abort = new AbortController();
   const after = (hook: Hook) => void afterwards.push(hook);
+  const context: Context = {
+    name,
+    signal: abort.signal,
+    after,
+    test: (part, runPart) => runTest(part, runPart, onFailure),
+    diagnostic: () => {},
+  };
   try {
-    await run({
-      name,
-      signal: abort.signal,
-      after,
-      test: (part, runPart) => runTest(part, runPart, onFailure),
-      diagnostic: () => {},
-    });
+    for (const hook of beforeEach) await hook(context);
+    await run(context);
   } catch (error) {
     onFailure();
     throw error;
@@ -77,16 +84,13 @@ async function runTest(name: string, run: Run, onFailure: () => void): Promise<v
   }
 }
 
-async function runSuite(suite: Suite, outer: readonly Hook[], onFailure: () => void): Promise<void> {
+async function runSuite(suite: Suite, outer: readonly Run[], onFailure: () => void): Promise<void> {
   const beforeEach = [...outer, ...suite.beforeEach];
   try {
     for (const hook of suite.before) await hook();
     for (const part of suite.parts) {
       if ('parts' in part) await runSuite(part, beforeEach, onFailure);
-      else {
-        for (const hook of beforeEach) await hook();
-        await runTest(part.name, part.run, onFailure);
-      }
+      else await runTest(part.name, part.run, onFailure, beforeEach);
     }
   } catch (error) {
     onFailure();

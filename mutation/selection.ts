@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 
 /** The test files about money. Others reach the same lines too, and are much slower. */
 const TESTS =
-  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.rotate|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keyring)|http\.dialects|db\.plans|batcher|auth\.|books|settlement|approvals|roles|operator\.table)/;
+  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keyring)|http\.dialects|db\.plans|batcher|auth\.|books|settlement|approvals|people\.persons|roles|operator\.table)/;
 
 /**
  * The test files about each source, beside those named after it. They always run, and first.
@@ -25,13 +25,14 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/operate/, /^(vouchers\.operate|cli\.vouchers)/],
   [/look-up/, /^(look-up|equal-work|keys\.rotate|guessing|pin\.guard|redeem\.test)/],
   [/reseal|rotate/, /^(keys\.rotate|cli\.keyring)/],
+  [/keyring\/(file|kms|sealed|store)/, /^(keys\.(file|kms)|cli\.keyring)/],
   [/transactions|transaction-data/, /^(transactions|batcher\.op|look-up|lookup|list|transactions|update)/],
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
   [/books\/(merkle|proof|checkpoint|publish)/, /^(books\.(proof|publish|forgeries)|settlement\.proof)/],
   [/books\/(close|days|pieces|seal|verify)/, /^books\.(days|repeat|tampering|verify)/],
   [/settlement\//, /^settlement/],
-  [/operations\//, /^approvals/],
+  [/operations\//, /^(approvals|people\.persons)/],
   [/principal/, /^(roles|operator\.table|approvals\.rights)/],
 ];
 /** The test file about statements: a look-up must not read or lock all rows. */
