@@ -2,8 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { Service } from '../context.ts';
+import { readLetterhead } from '../settings/letterhead.ts';
 import { serveFolder } from './files.ts';
 import { permissionsOf, policyOf } from './headers.ts';
+import { escapeHtml } from './html.ts';
 import { PREFIXES } from './operator/desk.ts';
 import { TransportRefusal } from './wire.ts';
 
@@ -18,6 +20,8 @@ const PAGES = [
 ] as const;
 
 const NONCE = '__NONCE__';
+/** The name in the page of the portal, unless there is a letterhead. */
+const OPERATOR = 'name="application-name" content="Scrip"';
 
 /**
  * Returns a Content-Security-Policy that permits no other origin, neither to load from nor to send to, and
@@ -60,10 +64,11 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
     for (const { prefix, html, devices } of pages) {
       scope.get(prefix, (_request, reply) => reply.redirect(`${prefix}/`, 308));
       for (const path of [`${prefix}/`, `${prefix}/*`])
-        scope.get(path, (request, reply) => {
+        scope.get(path, async (request, reply) => {
           // Not a page, but an unknown path of the API with the same prefix.
           if (request.url.startsWith(`${PREFIXES.portal}/`)) throw new TransportRefusal('98', 404);
-          return sendPage(reply.header('permissions-policy', permissionsOf(devices)), html);
+          const named = html && (await nameOperator(html, service));
+          return sendPage(reply.header('permissions-policy', permissionsOf(devices)), named);
         });
     }
   });
@@ -75,6 +80,14 @@ function readPage(file: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Names the operator in a page, as its letterhead does. */
+async function nameOperator(html: string, { readDb }: Service): Promise<string> {
+  // Without the database, the page still comes, and says that the service is away.
+  const { sender } = await readLetterhead(readDb).catch(() => ({ sender: null }));
+  if (sender === null) return html;
+  return html.replace(OPERATOR, () => `name="application-name" content="${escapeHtml(sender)}"`);
 }
 
 function sendPage(reply: FastifyReply, html: string | undefined): FastifyReply {

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
 import { policyOf } from './headers.ts';
+import { escapeHtml } from './html.ts';
 import type { Serving } from './routes.ts';
 import { parseJson } from './wire.ts';
 
@@ -145,9 +146,6 @@ function durationOf(body: unknown): string {
   const message = 'Must be a duration of ISO 8601 of at most a year, such as PT16M, P2D or P1M';
   throw new Refusal('30', { errors: [{ field: 'advance', rule: 'duration', message }] });
 }
-
-const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
-const escapeHtml = (text: string) => text.replace(/[&<>"]/g, (character) => ESCAPES[character] ?? '');
 
 function amounts(): { amount: string; effect: string }[] {
   const refusals = refusableCodes().map((code) => ({

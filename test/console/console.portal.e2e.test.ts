@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { enrolled, PASSWORD } from '../support/browser.ts';
-import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
+import { inaccessible, newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
 import { goes, openStage } from '../support/console.scene.ts';
 import { startListening } from '../support/harness.ts';
 
@@ -94,6 +94,33 @@ test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip
   assert.match(await dialog.locator('pre').last().innerText(), /\S{20,}/);
   assert.deepEqual(faults, []);
   await stage.ask(merchant, '/settlements');
+});
+
+test('before the sign-in, a portal names its operator, and has the language and the theme of its reader', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { page, faults } = await newPage(openBrowser(t), stage.listening);
+  await page.goto('/portal/sign-in');
+  await page.getByText('Scrip', { exact: true }).waitFor();
+  const sender = 'Vouchers & "Sons" <$& Ltd>';
+  const sent = await stage.owner.browser.send('PATCH', '/settings/letterhead', { sender });
+  assert.equal(sent.status, 200, sent.text);
+  await page.reload();
+  await page.getByText(sender, { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Dark' }).click();
+  await page.getByRole('button', { name: 'Deutsch' }).click();
+  await page.reload();
+  const dark = page.getByRole('button', { name: 'Dunkel', pressed: true });
+  await dark.waitFor();
+  const schemeOf = () => page.locator('html').getAttribute('data-mantine-color-scheme');
+  assert.equal(await schemeOf(), 'dark');
+  assert.deepEqual([...faults, ...(await inaccessible(page))], []);
+  await page.getByRole('button', { name: 'Hell' }).click();
+  assert.equal(await schemeOf(), 'light');
+  // Only merchants know the operator by this name.
+  await page.goto('/console/sign-in');
+  await page.getByText('Scrip', { exact: true }).waitFor();
 });
 
 test('somebody with one address and password at two merchants chooses one to sign in', {

@@ -137,7 +137,7 @@ test('a German page says in German what failed, and below it the sentence of the
   // A pasted amount keeps its comma.
   await dialog.getByLabel('Betrag').fill('12,50');
   await dialog.getByRole('button', { name: 'Aufladen' }).click();
-  await page.getByRole('region', { name: 'Guthaben' }).getByText('12,50').waitFor();
+  await page.getByRole('region', { name: 'Prepaid-Konten' }).getByText('12,50').waitFor();
 });
 
 test('a link that was used says so, and leads to the sign-in', { skip }, async (t) => {

@@ -18,9 +18,9 @@ export const actions: Catalogue['actions'] = {
     'Tageslimit setzen',
     'Begrenzt, was ein Händler oder einer seiner Schlüssel an einem Tag ausgibt oder einlöst.',
   ],
-  'float.top-up': ['Aufladen', 'Schreibt dem Händler Guthaben gut.'],
-  'float.warn': ['Warnschwelle setzen', 'Legt fest, ab wann das Guthaben als niedrig gilt.'],
-  'float.refund': ['Erstatten', 'Zahlt ungenutztes Guthaben an den Händler zurück.'],
+  'float.top-up': ['Aufladen', 'Schreibt dem Prepaid-Konto des Händlers Geld gut.'],
+  'float.warn': ['Warnschwelle setzen', 'Legt fest, ab wann das Prepaid-Konto als niedrig gilt.'],
+  'float.refund': ['Erstatten', 'Zahlt ungenutztes Geld vom Prepaid-Konto an den Händler zurück.'],
   'float.correct': [
     'Aufladung berichtigen',
     'Nimmt eine falsche Aufladung einmal zurück, höchstens ihren Betrag.',
@@ -38,7 +38,7 @@ export const actions: Catalogue['actions'] = {
   'voucher.bulk': ['Viele ändern', 'Ändert viele Gutscheine in einem Auftrag.'],
   'voucher.bulk-cancel': [
     'Viele stornieren',
-    'Storniert Gutscheine endgültig. Ihr Geld geht an das Guthaben zurück, das sie bezahlt hat.',
+    'Storniert Gutscheine endgültig. Ihr Geld geht an das Prepaid-Konto zurück, das sie bezahlt hat.',
   ],
   'product.create': ['Produkt anlegen', 'Ein Produkt legt fest, was für bestellte Gutscheine gilt.'],
   'product.set': ['Bearbeiten', 'Gilt für neue Bestellungen. Vorhandene Gutscheine bleiben, wie sie sind.'],
@@ -59,10 +59,10 @@ export const actions: Catalogue['actions'] = {
     'Herunterladen',
     'Speichert das PDF. Es öffnet sich mit dem Kennwort, das die zustimmende Person kennt. Das Herunterladen wird als Export vermerkt. Eine einzelne Karte lässt sich nur einmal herunterladen.',
   ],
-  'batch.generate': ['Gutscheine bestellen', 'Das Guthaben des Händlers bezahlt die Bestellung sofort.'],
+  'batch.generate': ['Gutscheine bestellen', 'Das Prepaid-Konto des Händlers bezahlt die Bestellung sofort.'],
   'batch.cancel': [
     'Charge stornieren',
-    'Jeder Gutschein wird ungültig, das Geld geht auf das Guthaben zurück.',
+    'Jeder Gutschein wird ungültig, das Geld geht auf das Prepaid-Konto zurück.',
   ],
   'batch.download': [
     'Gutscheine herunterladen',
@@ -195,7 +195,7 @@ export const actions: Catalogue['actions'] = {
   'till.refund': ['Erstatten', 'Gibt einen Teil der Einlösung auf den Gutschein zurück.'],
   'till.void': [
     'Aktivierung zurücknehmen',
-    'Zieht den Gutschein ein; der Wert geht auf das Guthaben zurück.',
+    'Zieht den Gutschein ein; der Wert geht auf das Prepaid-Konto zurück.',
   ],
   'token.refused': ['Token abgelehnt'],
   'user.add-passkey': ['Passkey hinzufügen'],
@@ -260,7 +260,7 @@ export const hints: Readonly<Record<string, string>> = {
   'settings.set-letterhead.contact': 'Wohin sich ein Händler mit Fragen wendet.',
   'bank.set-pay-in.iban': 'Leer: Das Portal nennt kein Konto.',
   'settings.network-amount.amount': 'Leer: wird nicht beobachtet.',
-  below: 'Leer: ein Zehntel des Guthabens nach der letzten Aufladung.',
+  below: 'Leer: ein Zehntel des Kontos nach der letzten Aufladung.',
   currency: 'Drei Buchstaben, zum Beispiel EUR.',
   'float.top-up.currency': STANDARD,
   'float.warn.currency': STANDARD,
@@ -312,5 +312,5 @@ export const hints: Readonly<Record<string, string>> = {
   for: 'Leer lassen für ein eigenes Token.',
   stepUp: 'Programme können keinen zweiten Faktor eingeben.',
   expiryPolicy:
-    'Steht für jede Charge fest, sobald sie bestellt ist. Seinem Aussteller: dem Guthaben, das den Gutschein bezahlt hat.',
+    'Steht für jede Charge fest, sobald sie bestellt ist. Seinem Aussteller: dem Prepaid-Konto, das den Gutschein bezahlt hat.',
 };

@@ -3,15 +3,15 @@
  * operator, as in „an den Betreiber“.
  */
 export const agreements: Readonly<Record<string, string>> = {
-  'merchant.create': 'Händler {merchant} mit einem Guthaben von {amount} anlegen',
+  'merchant.create': 'Händler {merchant} mit einem Prepaid-Konto von {amount} anlegen',
   'api-key.create': 'API-Schlüssel für {merchant} anlegen, der dies darf: {scopes}',
   'api-key.rotate': 'API-Schlüssel {keyId} für {merchant}, der dies darf, ersetzen: {scopes}',
   'batch.release': 'Codes der Bestellung {reference} herunterladen: {vouchers} Gutscheine',
   'merchant.set-download-approval': 'Eine Person von {merchant} allein Codes herunterladen lassen',
-  'float.top-up': 'Guthaben von {merchant} um {amount} aufladen: {before} → {after}',
-  'float.refund': '{amount} vom Guthaben von {merchant} als zurückgezahlt buchen: {before} → {after}',
+  'float.top-up': 'Prepaid-Konto von {merchant} um {amount} aufladen: {before} → {after}',
+  'float.refund': '{amount} vom Prepaid-Konto von {merchant} als zurückgezahlt buchen: {before} → {after}',
   'float.correct':
-    '{amount} einer Aufladung von {topUp} vom Guthaben von {merchant} zurücknehmen: {before} → {after}',
+    '{amount} einer Aufladung von {topUp} vom Prepaid-Konto von {merchant} zurücknehmen: {before} → {after}',
   'voucher.adjust': 'Wert von Gutschein {voucher} von {merchant} ändern: {before} → {after}',
   'voucher.cash-out':
     'Gutschein {voucher} von {merchant} als bar ausgezahlt durch {paidBy} buchen: {before} → {after}',
@@ -19,7 +19,7 @@ export const agreements: Readonly<Record<string, string>> = {
     'Wert von Gutschein {voucher} von {merchant} als an einen Staat gezahlt buchen: {before} → {after}',
   'voucher.extend': 'Gutschein {voucher} von {merchant} bis {expiry} verlängern und ihm {amount} zurückgeben',
   'voucher.cancel':
-    'Gutschein {voucher} von {merchant} endgültig stornieren und {amount} dem Guthaben von {payer} zurückgeben',
+    'Gutschein {voucher} von {merchant} endgültig stornieren und {amount} dem Prepaid-Konto von {payer} zurückgeben',
   'voucher.bulk': 'Gutscheine von {merchant} ändern ({action}): {vouchers}, im Wert von {worth}',
   'voucher.bulk-cancel': 'Gutscheine von {merchant} endgültig stornieren: {vouchers}, im Wert von {worth}',
   'redemption.correct': 'Einlösung durch {merchant} von Gutschein {voucher} berichtigen: {before} → {after}',

@@ -51,7 +51,7 @@ export const portal: Pick<Catalogue, 'portal' | 'float' | 'sales' | 'keys' | 'do
     timeline: 'Mit diesem Gutschein ist noch nichts geschehen.',
     transactions: 'Noch keine Transaktionen. Sie erscheinen hier, sobald eine Kasse verkauft.',
     ofMerchant:
-      'Noch keine Aktivierungen oder Einlösungen. Aufladungen und Bestellungen stehen im Auszug des Guthabens.',
+      'Noch keine Aktivierungen oder Einlösungen. Aufladungen und Bestellungen stehen im Auszug des Prepaid-Kontos.',
     exports: 'Niemand hat die Codes exportiert.',
     declines: 'In den letzten 90 Tagen wurde nichts abgelehnt.',
     batches: 'Noch keine Bestellungen.',

@@ -44,7 +44,7 @@ export const problems: Readonly<Record<string, string>> = {
   '42': 'Der Gutschein ist schon eingelöst.',
   '58': 'Diese Einlösung wurde schon berichtigt. Das geht nur einmal.',
   '51': 'Auf dem Gutschein ist weniger, als dafür nötig ist.',
-  '50': 'Das Guthaben des Händlers reicht dafür nicht. Laden Sie es auf.',
+  '50': 'Das Prepaid-Konto des Händlers reicht dafür nicht. Laden Sie es auf.',
   '60': 'Das gibt es nicht. Prüfen Sie die Angabe.',
   '91': 'Der Dienst ist gerade nicht verfügbar. Versuchen Sie es in einem Augenblick noch einmal.',
   '96': 'Das ist ein Fehler des Dienstes. Melden Sie ihn mit der Nummer der Anfrage.',

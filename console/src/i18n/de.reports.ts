@@ -15,8 +15,8 @@ export const reports: Pick<Catalogue, 'reports' | 'books' | 'monthEnd' | 'declin
     aging: { title: 'Altersstruktur', use: 'Für die Planung: wann Wert verfällt, und was lange ruht.' },
     breakage: { title: 'Verfall', use: 'Für den Ertrag: was verfallen ist, und was es wohl wird.' },
     'float-statement': {
-      title: 'Guthabenauszug',
-      use: 'Für einen Händler: jede Bewegung seines Guthabens.',
+      title: 'Auszug der Prepaid-Konten',
+      use: 'Für einen Händler: jede Bewegung seiner Prepaid-Konten.',
     },
     'settlement-statement': {
       title: 'Abrechnung',

@@ -59,7 +59,7 @@ export const de: Catalogue = {
     signOut: 'Abmelden',
     till: 'Kasse',
     check: 'Gutschein prüfen',
-    floats: 'Guthaben',
+    floats: 'Prepaid-Konten',
     keys: 'API-Schlüssel',
     reconcile: 'Kassenabgleich',
     docs: 'API-Dokumentation',
@@ -259,7 +259,7 @@ export const de: Catalogue = {
       },
       float: {
         title: 'Sehen, wem es knapp wird:',
-        text: 'Das Guthaben eines Händlers ist fast aufgebraucht. Laden Sie es auf.',
+        text: 'Das Prepaid-Konto eines Händlers ist fast leer. Laden Sie es auf.',
       },
       owed: {
         title: 'Sehen, was Sie schulden:',
@@ -297,7 +297,7 @@ export const de: Catalogue = {
         title: 'Einen API-Schlüssel anlegen',
         text: 'Mit ihm rufen die Programme und Kassen eines Händlers die API auf.',
       },
-      float: { title: 'Ein Guthaben aufladen', text: 'Daraus bezahlt ein Händler seine Gutscheine.' },
+      float: { title: 'Ein Prepaid-Konto aufladen', text: 'Daraus bezahlt ein Händler seine Gutscheine.' },
       redemption: {
         title: 'Den ersten Gutschein einlösen',
         text: 'Über die API; oder laden Sie jemanden vom Händler ein, der an der Kasse im Portal verkauft und einlöst.',
@@ -322,9 +322,9 @@ export const de: Catalogue = {
     expiring: 'Verfällt innerhalb von 12 Monaten',
     curve: 'Eingelöst nach Ausgabemonat',
     curveNote: 'Jede Linie ist ein Ausgabemonat: Prozent eingelöst, nach Monaten.',
-    floats: 'Reichweite der Guthaben',
+    floats: 'Reichweite der Prepaid-Konten',
     floatsNote: (most: string) =>
-      `Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage, von den ersten ${most} Guthaben nach Händlern. Ohne Verbrauch und in der ersten Woche eines Händlers fehlt eines.`,
+      `Die kürzesten zuerst, beim mittleren Verbrauch der letzten 28 Tage, von den ersten ${most} Konten nach Händlern. Ohne Verbrauch und in der ersten Woche eines Händlers fehlt eines.`,
     declines: 'Abgelehnte Anfragen nach Grund',
     declinesNote: 'Der letzten 30 Tage.',
     lasts: (days: number) => (days === 0 ? 'weniger als ein Tag' : `${days} ${days === 1 ? 'Tag' : 'Tage'}`),
@@ -400,11 +400,11 @@ export const de: Catalogue = {
     noLimits: 'Kein Tageslimit. Es begrenzt, was ein gestohlener Schlüssel nehmen kann.',
     noTerms: 'Noch keine Konditionen. Ohne sie wird keine Provision berechnet.',
     allProducts: 'Alle übrigen Produkte',
-    statement: 'Auszug des Guthabens',
+    statement: 'Auszug des Prepaid-Kontos',
   },
   entries: {
     title: 'Buchungen hinter einer Zahl',
-    none: 'Wählen Sie eine Zahl eines Berichts, einer Abrechnung oder eines Guthabens: sie führt zu ihren Buchungen.',
+    none: 'Wählen Sie eine Zahl eines Berichts, einer Abrechnung oder eines Prepaid-Kontos: sie führt zu ihren Buchungen.',
     from: 'ab',
     to: 'bis',
   },

@@ -1,7 +1,7 @@
-import { Alert, Anchor, Center, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Anchor, Center, Paper, Stack, Text, Title, useMantineColorScheme } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect, useRef, useState } from 'react';
+import { Fragment, useEffect, useRef, useState } from 'react';
 import { ApiProblem, send } from '../api.ts';
 import { LANGUAGES, useLanguage } from '../i18n/index.tsx';
 import { useFilters } from '../ui/address.ts';
@@ -9,6 +9,7 @@ import { useApp } from '../ui/app.tsx';
 import { Busy, Problem } from '../ui/parts.tsx';
 import { SignInForm } from '../ui/sign-in-form.tsx';
 import { goToProvider, takeNext } from '../ui/single-sign-on.tsx';
+import { SCHEMES } from '../ui/theme.ts';
 
 /** What the fragment of the address says: one of a few words, or else a link that signs in once. */
 type Arrival =
@@ -26,11 +27,15 @@ function arrivalOf(fragment: string): Arrival {
   return { kind: 'link', link: fragment };
 }
 
+/** Who a portal is from, if its page says so (src/http/console.ts). */
+const operator = document.querySelector<HTMLMetaElement>('meta[name="application-name"]')?.content;
+
 /** Single sign-on, or a password and then a second factor; or a link that works once. */
 export function Screen() {
   const { language, choose, texts: all } = useLanguage();
   const { product, signIn: texts } = all;
   const other = language === 'en' ? 'de' : 'en';
+  const { colorScheme, setColorScheme } = useMantineColorScheme();
   const { door } = useApp();
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -61,7 +66,7 @@ export function Screen() {
         <Stack gap="lg">
           <div>
             <Text fw={700} size="lg">
-              {product}
+              {operator ?? product}
             </Text>
             <Title order={1}>{texts.title}</Title>
             <Text className="quiet" size="sm">
@@ -83,9 +88,26 @@ export function Screen() {
               onDone={() => enter(arrival.kind === 'second-factor' ? takeNext() : next)}
             />
           )}
-          <Anchor component="button" type="button" size="sm" lang={other} onClick={() => choose(other)}>
-            {LANGUAGES[other]}
-          </Anchor>
+          <Text size="sm" component="div">
+            <Anchor component="button" type="button" size="sm" lang={other} onClick={() => choose(other)}>
+              {LANGUAGES[other]}
+            </Anchor>
+            {SCHEMES.map((scheme) => (
+              <Fragment key={scheme}>
+                {' · '}
+                <Anchor
+                  component="button"
+                  type="button"
+                  size="sm"
+                  aria-pressed={colorScheme === scheme}
+                  fw={colorScheme === scheme ? 700 : undefined}
+                  onClick={() => setColorScheme(scheme)}
+                >
+                  {all.theme[scheme]}
+                </Anchor>
+              </Fragment>
+            ))}
+          </Text>
         </Stack>
       </Paper>
     </Center>

@@ -14,6 +14,7 @@ import { Inbox, useInbox } from './inbox.tsx';
 import { useKeys } from './keys.ts';
 import { useWhenLoaded } from './loaded.ts';
 import { SearchBox } from './search-box.tsx';
+import { SCHEMES } from './theme.ts';
 import { useWords } from './words.ts';
 
 const loadKeyboard = () => import('./keyboard.tsx');
@@ -73,7 +74,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       </a>
       {Messages && <Messages />}
       <nav className="side" data-open={isOpen} aria-label={texts.menu} id="menu">
-        <Link to="/" className="brand">
+        <Link to="/" className="brand" title={session?.operator ?? undefined}>
           <Icon name="vouchers" size={22} />
           <bdi>{session?.operator ?? texts.product}</bdi>
         </Link>
@@ -203,7 +204,7 @@ function Account({ help }: { help(): void }) {
           {texts.nav.account}
         </Menu.Item>
         <Menu.Divider />
-        {(['light', 'dark', 'auto'] as const).map((scheme) => (
+        {SCHEMES.map((scheme) => (
           <Menu.Item
             key={scheme}
             rightSection={colorScheme === scheme ? '✓' : undefined}

@@ -30,6 +30,9 @@ const dark: MantineColorsTuple = [
 
 const INPUT = { defaultProps: { size: 'sm' } };
 
+/** What people choose from; `auto` is as the system. */
+export const SCHEMES = ['light', 'dark', 'auto'] as const;
+
 export const theme = createTheme({
   colors: { accent, dark },
   primaryColor: 'accent',
