@@ -213,6 +213,8 @@ create table batches (
   failures smallint not null default 0, -- consecutive failures
   failing_since timestamptz, -- null: the last chunk succeeded
   failure text, -- why it was canceled, shown to the operator
+  -- no id of an activation by this batch is greater; null: its vouchers are activated one by one
+  newest_activation uuid,
   voided_at timestamptz, -- when the last voucher of a canceled batch was taken back
   swept_to bigint not null default 0, -- the last serial number that the sweep after its expiry has seen
   swept_at timestamptz, -- when the sweep had seen all its vouchers
@@ -230,8 +232,8 @@ create index batches_by_acceptance on batches (accepted_at);
 create index batches_to_void on batches (ended_at) where status = 'CANCELED' and voided_at is null;
 -- The batches whose vouchers were activated when they were generated. A merchant's list of transactions
 -- includes them.
-create index batches_activated on batches (merchant_id, ended_at)
-  where status = 'COMPLETED' and value_minor is not null and activation = 'immediate';
+create index batches_activated on batches (merchant_id, newest_activation)
+  where status = 'COMPLETED' and newest_activation is not null;
 
 -- The buckets. A serial number is number * 64 + slot, and the slot follows from the code alone (a keyed hash
 -- that no rotation changes), so the code and the serial number of a voucher lead to the same bucket. Its

@@ -39,13 +39,16 @@ export async function produce(service: Service, tx: Queries, batch: Batch, count
   const { keys, buckets } = service;
   const now = service.clock();
   await holdKeyRing(tx, keys);
+  let newestId: string | undefined;
   // An existing code is skipped, and a new one is drawn.
   for (let missing = count; missing > 0; ) {
     const numbers = await takeNumbers(tx, missing);
     const codes = [...(await drawFreeCodes(tx, keys, missing))];
-    missing -= await write(tx, batch.id, makeRows(keys, { numbers, codes, buckets: buckets.all, now }));
+    const rows = makeRows(keys, { numbers, codes, buckets: buckets.all, now });
+    missing -= await write(tx, batch.id, rows);
+    newestId = rows.newestId;
   }
-  return advance(tx, batch, count, now);
+  return advance(tx, batch, { count, newestId, now });
 }
 
 /** Prepares vouchers of a batch before their transaction. Unused numbers are lost. */
@@ -67,13 +70,20 @@ select create_vouchers(${batchId}, ${buckets}::int[], ${serials}::bigint[], ${co
   return result?.made ?? 0;
 }
 
+/** Vouchers that were written, and the greatest id that an activation of them can have. */
+type Progress = { readonly count: number; readonly newestId: string | undefined; readonly now: Date };
+
 /**
  * Records the progress of a batch, whose row the caller's transaction holds. The last voucher completes it.
  */
-async function advance(tx: Queries, batch: Batch, count: number, now: Date): Promise<Batch> {
+async function advance(tx: Queries, batch: Batch, { count, newestId, now }: Progress): Promise<Batch> {
   const [after] = (await tx.query<Batch>(sql`
 update batches set
   produced = produced + ${count}, progressed_at = now(), failures = 0, failing_since = null,
+  newest_activation = case
+    when value_minor is not null and activation = 'immediate'
+      then greatest(newest_activation, ${newestId ?? null}::uuid)
+  end,
   status = case when produced + ${count} = quantity then 'COMPLETED' else status end,
   ended_at = case when produced + ${count} = quantity then ${now}::timestamptz end
 where id = ${batch.id}
@@ -210,7 +220,7 @@ async function book(service: Service, batchId: number, chunk: MadeRows): Promise
       const made = await write(tx, batchId, chunk);
       const batch = await lock(tx, batchId);
       if (batch.status !== 'PROCESSING' || batch.quantity - batch.produced < made) throw new Surplus();
-      return advance(tx, batch, made, service.clock());
+      return advance(tx, batch, { count: made, newestId: chunk.newestId, now: service.clock() });
     });
   } catch (error) {
     if (error instanceof Surplus || isStampRefused(error)) return bookFew(service, batchId);

@@ -30,6 +30,8 @@ export type MadeRows = {
   readonly pinKeys: string;
   readonly sealed: string;
   readonly entryIds: string;
+  /** The greatest of the entry ids. */
+  readonly newestId: string;
 };
 
 /** Draws distinct codes. */
@@ -54,6 +56,7 @@ export function makeRows(keys: KeyRing, { numbers, buckets: all, now, codes, pin
       sealed: keys.seal(serial, code, pin),
     };
   });
+  const entryIds = vouchers.map(() => newId(now));
   return {
     keyId: keys.current,
     at: now,
@@ -63,6 +66,7 @@ export function makeRows(keys: KeyRing, { numbers, buckets: all, now, codes, pin
     codeKeys: plainArray(vouchers.map(({ codeKey }) => codeKey)),
     pinKeys: plainArray(vouchers.map(({ pinKey }) => pinKey)),
     sealed: bytesArray(vouchers.map(({ sealed }) => sealed)),
-    entryIds: plainArray(vouchers.map(() => newId(now))),
+    entryIds: plainArray(entryIds),
+    newestId: entryIds.at(-1) as string,
   };
 }

@@ -5,14 +5,10 @@ import { type Money, toNumber } from '../money.ts';
 import { isoTime } from '../time.ts';
 import { locate, lookingUp } from './booking.ts';
 import { checkLookupReference } from './claims.ts';
+import { idFloor } from './id.ts';
 
 /** The longest list of transactions in the API. list_transactions of sql/011-transactions.sql has it too. */
 const LIST_MAX = 50;
-/**
- * A voucher is activated before its batch ends. The processes that fill a batch may have clocks that differ,
- * by less than this (check_stamp of sql/005-rules.sql).
- */
-const BATCH_MARGIN_MS = 4 * 60_000;
 
 /** The function of sql/011-transactions.sql. */
 export const FIND_TRANSACTIONS: HotStatement = {
@@ -27,13 +23,12 @@ export const FIND_TRANSACTIONS: HotStatement = {
 const listOwnTransactions = (merchantId: number, inForce: boolean) =>
   sql`select * from list_transactions(${merchantId}, ${inForce})`;
 
-/** Lists a merchant's newest completed batches whose vouchers were active at once, newest first. */
-function listActivatedBatches(merchantId: number, since: Date): Sql {
+/** Lists a merchant's completed batches whose vouchers were active at once, newest activation first. */
+function listActivatedBatches(merchantId: number, oldestId: string): Sql {
   return sql`
-select id, reference, quantity from batches
-where merchant_id = ${merchantId} and status = 'COMPLETED' and value_minor is not null
-  and activation = 'immediate' and ended_at >= ${since}
-order by ended_at desc limit ${LIST_MAX}`;
+select id, quantity from batches
+where merchant_id = ${merchantId} and status = 'COMPLETED' and newest_activation > ${oldestId}::uuid
+order by newest_activation desc limit ${LIST_MAX}`;
 }
 
 const ACTIVATIONS = sql`
@@ -200,8 +195,8 @@ export async function listTransactions(
   const own = await readDb.query<TransactionRow>(
     listOwnTransactions(context.merchant.id, options.inForceOnly),
   );
-  const oldest = own.length < LIST_MAX ? undefined : own.at(-1)?.occurred_at;
-  const generated = await listGenerated(context, new Date((oldest?.getTime() ?? 0) - BATCH_MARGIN_MS));
+  const oldest = own.length < LIST_MAX ? undefined : own.at(-1);
+  const generated = await listGenerated(context, oldest?.id ?? idFloor(new Date(0)));
   return [...own, ...generated]
     .sort((one, other) => (one.id < other.id ? 1 : -1))
     .slice(0, LIST_MAX)
@@ -210,12 +205,12 @@ export async function listTransactions(
 
 /**
  * Lists activations by generation, from the newest completed batches backwards, until a list is full.
- * @param since the end of the oldest batch that counts
+ * @param oldestId a batch without a newer activation does not count
  */
-async function listGenerated({ service, merchant }: Context, since: Date): Promise<TransactionRow[]> {
+async function listGenerated({ service, merchant }: Context, oldestId: string): Promise<TransactionRow[]> {
   const { readDb } = service;
   const batches = await readDb.query<{ id: number; quantity: number }>(
-    listActivatedBatches(merchant.id, since),
+    listActivatedBatches(merchant.id, oldestId),
   );
   const small: number[] = [];
   let large: number | undefined;

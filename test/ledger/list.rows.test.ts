@@ -41,11 +41,12 @@ async function addBatches(count: number, value: number | null, year: number): Pr
     with made as (
       insert into batches (transaction_id, merchant_id, reference, product_id, quantity, produced,
         value_minor, expires_at, currency, decimals, activation, scope, status, accepted_at, progressed_at,
-        ended_at)
+        ended_at, newest_activation)
       select gen_random_uuid(), merchant_id, 'old ' || gen_random_uuid(), product_id, 1, 1, ${value},
         '2040-01-01', 'USD', 2, 'immediate', 'network', 'COMPLETED', '2029-01-01', '2029-01-01',
-        '${year}-01-01'::timestamptz + n * interval '1 s'
+        t.ended_at, case when ${value}::int is not null then id_at(gen_random_uuid(), t.ended_at) end
       from (${known}) m, generate_series(1, ${count}) n
+      cross join lateral (select '${year}-01-01'::timestamptz + n * interval '1 s' as ended_at) t
       returning id
     ), vouchers_made as (
       insert into vouchers (serial_number, batch_id, code_key, pin_key, sealed, expires_at, value_minor,
