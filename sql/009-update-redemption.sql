@@ -45,6 +45,15 @@ begin
     ) j on true;
 end $$;
 
+-- What is decided about a request: first what `update_redemptions` returns to the service, then what it
+-- writes.
+create type redemption_change as (
+  ord integer, outcome text, original_id uuid, original_minor bigint, original_at timestamptz, reference text,
+  serial_number bigint, sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint,
+  updated_at timestamptz, replacement_id uuid, merchant_id integer, key_id text, settlement bigint,
+  currency text, successor bigint -- the voucher that the money returns to
+);
+
 -- In: parallel arrays: the merchant; its API key or null; the original redemption; the new amount in
 -- ten-thousandths; the ids of the reversal, the new redemption, and the movement to a voucher that replaced
 -- this one. p_originals: null on one server, where p_references are looked up here. p_limit_ids: as for
@@ -54,11 +63,7 @@ create function update_redemptions(
   p_bucket integer, p_merchants integer[], p_key_ids text[], p_references text[], p_originals uuid[],
   p_amounts bigint[], p_reversal_ids uuid[], p_new_ids uuid[], p_replacement_ids uuid[], p_limit_ids uuid[],
   p_now timestamptz
-) returns table (
-  ord integer, outcome text, original_id uuid, original_minor bigint, original_at timestamptz, reference text,
-  serial_number bigint, sealed bytea, decimals smallint, reversal_id uuid, new_id uuid, new_minor bigint,
-  updated_at timestamptz
-)
+) returns setof redemption_change
 language plpgsql security definer
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
@@ -66,22 +71,15 @@ as $$
 #variable_conflict use_column
 declare
   originals uuid[] := p_originals;
-  serials bigint[];
-  minors bigint[];
-  settlements bigint[];
-  currencies text[];
-  refs text[];
-  times timestamptz[];
+  changes redemption_change[];
   outcomes text[];
-  new_minors bigint[];
-  scales smallint[];
-  seals bytea[];
+  currencies text[];
+  increases bigint[];
   successors bigint[];
   involved bigint[];
   found bigint[];
   is_late boolean;
   is_replaced boolean;
-  increases bigint[];
   updates integer; -- the expected number of rows
   entries integer;
   written integer;
@@ -90,23 +88,18 @@ begin
   if originals is null then
     select array_agg(f.id order by f.ord) into originals
     from find_redemptions(p_bucket, p_merchants, p_references) f;
-  else
-    update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   end if;
-  select array_agg(j.serial_number order by a.ord), array_agg(j.amount_minor order by a.ord),
-    array_agg(j.credit_account order by a.ord), array_agg(j.currency order by a.ord),
-    array_agg(j.reference order by a.ord), array_agg(j.occurred_at order by a.ord)
-  into serials, minors, settlements, currencies, refs, times
+  select array_agg(j.serial_number order by a.ord) into successors
   from unnest(originals, p_merchants) with ordinality as a (id, merchant_id, ord)
   left join lateral (
-    select * from journal r
+    select r.serial_number from journal r
     where r.bucket = p_bucket and r.id = a.id and r.merchant_id = a.merchant_id and r.kind = 'REDEMPTION'
       and r.original_id is null limit 1
   ) j on true;
 
   -- Lock the vouchers and all their replacements in one statement, in the order of their serial numbers. Only
   -- a replacement that is made while this statement waits is locked afterwards.
-  involved := array_remove(serials, null);
+  involved := array_remove(successors, null);
   loop
     loop
       select array_agg(v.replaced_by) into found
@@ -127,7 +120,6 @@ begin
     ) l;
     exit when is_late is not true;
   end loop;
-  successors := serials;
   while is_replaced loop
     select array_agg(coalesce(v.replaced_by, a.serial_number) order by a.ord),
       bool_or(v.replaced_by is not null)
@@ -140,30 +132,26 @@ begin
   end loop;
 
   -- Decide. Two updates of the same voucher run one after the other.
-  select array_agg(d.outcome), array_agg(d.new_minor), array_agg(d.decimals), array_agg(d.sealed)
-  into outcomes, new_minors, scales, seals
+  select array_agg(d::redemption_change), array_agg(d.outcome) into changes, outcomes
   from (
-    select b.decimals, v.sealed, a.amount / b.unit as new_minor,
-      case
-        when a.original_minor is null then '60'
-        when row_number() over (partition by a.successor order by a.ord) > 1 then 'again'
-        when a.amount % b.unit <> 0 then '13'
-        else coalesce(
-          decline_after_pin(
-            closed => s.closed is not null
-              or v.closed is not null and a.amount / b.unit > a.original_minor,
-            blocked => v.blocked_at is not null and a.amount / b.unit > a.original_minor,
-            expired => v.expires_at <= p_now and a.amount / b.unit > a.original_minor,
-            updated => u.original_id is not null,
-            -- What was refunded is back on the voucher already.
-            insufficient => a.amount / b.unit - a.original_minor > v.balance_minor
-              or a.amount / b.unit < f.refunded_minor),
-          'ok')
-      end as outcome
-    from unnest(serials, successors, originals, minors, times, p_amounts) with ordinality
-      as a (serial_number, successor, original_id, original_minor, original_at, amount, ord)
+    select a.ord::integer, o.outcome, j.id as original_id, j.amount_minor as original_minor,
+      j.occurred_at as original_at, j.reference, j.serial_number, v.sealed, b.decimals,
+      coalesce(u.reversal_id, a.reversal_id) as reversal_id,
+      case when u.original_id is not null then u.new_id when n.minor > 0 then a.new_id end as new_id,
+      coalesce(u.new_minor, n.minor) as new_minor, coalesce(u.updated_at, p_now) as updated_at,
+      a.replacement_id, a.merchant_id, a.key_id, j.credit_account as settlement, j.currency, a.successor
+    from (
+      select u.*, row_number() over (partition by u.successor order by u.ord) as turn
+      from unnest(originals, successors, p_merchants, p_key_ids, p_amounts, p_reversal_ids, p_new_ids,
+        p_replacement_ids) with ordinality
+        as u (original_id, successor, merchant_id, key_id, amount, reversal_id, new_id, replacement_id, ord)
+    ) a
     left join lateral (
-      select * from vouchers r where r.bucket = p_bucket and r.serial_number = a.serial_number limit 1
+      select * from journal r
+      where a.successor is not null and r.bucket = p_bucket and r.id = a.original_id limit 1
+    ) j on true
+    left join lateral (
+      select * from vouchers r where r.bucket = p_bucket and r.serial_number = j.serial_number limit 1
     ) v on true
     left join lateral (
       select r.closed from vouchers r where r.bucket = p_bucket and r.serial_number = a.successor limit 1
@@ -171,21 +159,40 @@ begin
     left join lateral (
       select r.decimals, unit_of(r.decimals) as unit from batches r where r.id = v.batch_id limit 1
     ) b on true
+    cross join lateral (
+      select a.amount / b.unit as minor, a.amount / b.unit > j.amount_minor as is_increase
+    ) n
     left join lateral (
-      select r.original_id from redemption_updates r
-      where r.bucket = p_bucket and r.original_id = a.original_id limit 1
+      select * from redemption_updates r where r.bucket = p_bucket and r.original_id = j.id limit 1
     ) u on true
     left join lateral (
       select coalesce(sum(r.amount_minor), 0) as refunded_minor from journal r
       where r.bucket = p_bucket and r.serial_number = any (involved) and r.kind = 'REFUND'
-        and r.original_id = a.original_id and r.id >= id_floor(a.original_at, '-2 hours')
+        and r.original_id = j.id and r.id >= id_floor(j.occurred_at, '-2 hours')
     ) f on true
+    cross join lateral (select case
+      when j.id is null then '60'
+      when a.turn > 1 then 'again'
+      when a.amount % b.unit <> 0 then '13'
+      else coalesce(
+        decline_after_pin(
+          closed => s.closed is not null or v.closed is not null and n.is_increase,
+          blocked => v.blocked_at is not null and n.is_increase,
+          expired => v.expires_at <= p_now and n.is_increase,
+          updated => u.original_id is not null,
+          -- What was refunded is back on the voucher already.
+          insufficient => n.minor - j.amount_minor > v.balance_minor or n.minor < f.refunded_minor),
+        'ok')
+      end as outcome) o
     order by a.ord
   ) d;
   if p_limit_ids is not null then
-    select array_agg(greatest(u.new_minor - u.original_minor, 0)) into increases
-    from unnest(new_minors, minors) as u (new_minor, original_minor);
+    select array_agg(u.currency), array_agg(greatest(u.new_minor - u.original_minor, 0))
+    into currencies, increases from unnest(changes) as u;
     outcomes := within_limits('redeem', p_merchants, p_key_ids, currencies, increases, outcomes, p_now);
+    for at in 1 .. cardinality(outcomes) loop
+      changes[at].outcome := outcomes[at];
+    end loop;
     perform count_under_limits('redeem', p_merchants, p_key_ids, currencies, increases, outcomes,
       p_limit_ids, p_now);
   end if;
@@ -194,16 +201,11 @@ begin
   select count(*), count(*) + count(*) filter (where u.new_minor > 0)
     + count(*) filter (where u.successor <> u.serial_number and u.original_minor > u.new_minor)
   into updates, entries
-  from unnest(outcomes, serials, successors, minors, new_minors)
-    as u (outcome, serial_number, successor, original_minor, new_minor)
-  where u.outcome = 'ok';
+  from unnest(changes) as u where u.outcome = 'ok';
   if updates > 0 then
     insert into redemption_updates (bucket, original_id, reversal_id, new_id, new_minor, updated_at)
-    select k.bucket, u.original_id, u.reversal_id, case when u.new_minor > 0 then u.new_id end, u.new_minor,
-      p_now
-    from buckets k
-    cross join unnest(outcomes, originals, p_reversal_ids, p_new_ids, new_minors)
-      as u (outcome, original_id, reversal_id, new_id, new_minor)
+    select k.bucket, u.original_id, u.reversal_id, u.new_id, u.new_minor, p_now
+    from buckets k cross join unnest(changes) as u
     where k.bucket = p_bucket and u.outcome = 'ok'
     order by u.original_id;
     get diagnostics written = row_count;
@@ -214,11 +216,7 @@ begin
       case when m.kind <> 'REPLACEMENT' then u.merchant_id end, u.key_id,
       case when m.kind = 'REPLACEMENT' then u.successor else u.serial_number end, m.reference,
       u.original_id, p_now
-    from buckets k
-    cross join unnest(outcomes, originals, p_reversal_ids, p_new_ids, p_replacement_ids, minors, new_minors,
-      settlements, currencies, p_merchants, p_key_ids, serials, successors, refs)
-      as u (outcome, original_id, reversal_id, new_id, replacement_id, original_minor, new_minor, settlement,
-        currency, merchant_id, key_id, serial_number, successor, reference)
+    from buckets k cross join unnest(changes) as u
     cross join lateral (values
       (u.reversal_id, 'REDEMPTION_REVERSAL'::entry_kind, u.settlement, u.serial_number, u.original_minor,
         'CANCEL-' || u.reference),
@@ -237,16 +235,14 @@ begin
     if p_originals is null then -- on one server
       perform hold_returned(successors, (
         select array_agg(case when u.outcome = 'ok' then u.original_minor - u.new_minor end order by u.ord)
-        from unnest(outcomes, minors, new_minors) with ordinality
-          as u (outcome, original_minor, new_minor, ord)));
+        from unnest(changes) as u));
     end if;
     -- Money that returns to a replacement was part of the value that it took over.
     update vouchers v set
       balance_minor = v.balance_minor + u.original_minor - u.new_minor,
       value_minor = v.value_minor
         + case when u.successor <> u.serial_number then u.original_minor - u.new_minor else 0 end
-    from unnest(outcomes, serials, successors, minors, new_minors)
-      as u (outcome, serial_number, successor, original_minor, new_minor)
+    from unnest(changes) as u
     where v.bucket = p_bucket and v.serial_number = u.successor and u.outcome = 'ok';
     get diagnostics written = row_count;
     perform expect_rows('vouchers', written, updates);
@@ -259,16 +255,7 @@ begin
     on conflict do nothing;
   end if;
 
-  return query
-    select u.ord::integer, u.outcome, u.original_id, u.original_minor, u.original_at, u.reference,
-      u.serial_number, u.sealed, u.decimals, d.reversal_id, d.new_id, d.new_minor, d.updated_at
-    from unnest(outcomes, originals, minors, times, refs, serials, seals, scales) with ordinality
-      as u (outcome, original_id, original_minor, original_at, reference, serial_number, sealed,
-        decimals, ord)
-    left join lateral (
-      select r.reversal_id, r.new_id, r.new_minor, r.updated_at from redemption_updates r
-      where u.outcome in ('ok', '58') and r.bucket = p_bucket and r.original_id = u.original_id limit 1
-    ) d on true;
+  return query select * from unnest(changes);
 end $$;
 
 -- Returns the updates of redemptions, as `update_redemptions` does; no row for a redemption without one.
@@ -326,6 +313,7 @@ declare
   left_minor bigint;
 begin
   perform check_stamp(p_now);
+  -- On several shards: the shard cannot move before this transaction ends.
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   select * into strict original from journal r
   where r.bucket = p_bucket and r.id = p_original and r.kind = 'REDEMPTION' and r.original_id is null;

@@ -39,7 +39,9 @@ describe('an update', () => {
         ...{ new_id: newAmount > 0 ? newId : null, new_minor: BigInt(newAmount * 100) },
       };
       const { outcome, ...update } = expected;
-      assert.deepEqual(rows, [expected]);
+      // The rest of a row is what the function writes.
+      const returned = Object.keys(expected).map((name) => [name, Reflect.get(rows[0] ?? {}, name)]);
+      assert.deepEqual([Object.fromEntries(returned), rows.length], [expected, 1]);
       assert.equal(outcome, 'ok');
       assert.deepEqual(await found(one, reference), [update]);
       const accounts = { of: card.serial, to: settlement?.id };
@@ -207,9 +209,7 @@ describe('the updated redemption', () => {
     const { card, reference } = await redeemed(10);
     await outcomeOf(one, reference, 50_000);
     await bench.setCard(card, 'blocked_at = now()');
-    const asked = { by: one, reference };
-    const [more] = await rowsOf([{ ...asked, amount: 110_000 }]);
-    assert.deepEqual([more?.outcome, more?.reversal_id, more?.new_minor], ['43', null, null]);
+    assert.equal(await outcomeOf(one, reference, 110_000), '43');
     assert.equal(await outcomeOf(one, reference, 0), '58');
   });
 });
