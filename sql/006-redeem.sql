@@ -46,10 +46,6 @@ declare
   written integer;
 begin
   perform check_stamp(p_now);
-  -- Lock. On several shards, first pin the bucket: its shard cannot move before this transaction ends.
-  if p_claimed then
-    update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
-  end if;
   perform from vouchers v where v.bucket = p_bucket and v.code_key = any (p_code_keys)
     order by v.serial_number for update;
   if p_claimed then

@@ -82,9 +82,6 @@ declare
 begin
   perform check_stamp(p_now);
   -- Lock.
-  if p_claimed then
-    update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
-  end if;
   select array_agg(coalesce(a.serial_number, v.serial_number) order by a.ord) into serials
   from unnest(p_code_keys, p_serials) with ordinality as a (code_key, serial_number, ord)
   left join lateral (

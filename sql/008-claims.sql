@@ -136,7 +136,6 @@ create function void_transaction(p_bucket integer, p_serial bigint, p_id uuid) r
 language plpgsql security definer
 set search_path = scrip, pg_temp set plan_cache_mode = force_generic_plan as $$
 begin
-  update buckets set position = position where bucket = p_bucket and position < 0;
   perform from vouchers where bucket = p_bucket and serial_number = p_serial for update;
   if not found then raise exception 'there is no voucher % in bucket %', p_serial, p_bucket; end if;
   perform from journal where bucket = p_bucket and id = p_id;

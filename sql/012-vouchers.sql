@@ -11,7 +11,7 @@ create function lock_voucher(p_bucket integer, p_serial bigint) returns table (
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
 begin
-  -- On several shards: the shard cannot move before this transaction ends (006-redeem.sql).
+  -- On several shards: the shard cannot move before this transaction ends.
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = p_serial for update;
   return query
@@ -63,7 +63,7 @@ create function lock_expiries(p_bucket integer, p_serials bigint[]) returns tabl
 language plpgsql security definer set search_path = scrip, pg_temp as $$
 #variable_conflict use_column
 begin
-  -- On several shards: the shard cannot move before this transaction ends (006-redeem.sql).
+  -- On several shards: the shard cannot move before this transaction ends.
   update buckets b set position = b.position where b.bucket = p_bucket and b.position < 0;
   perform from vouchers v where v.bucket = p_bucket and v.serial_number = any (p_serials)
     order by v.serial_number for update;
@@ -133,7 +133,7 @@ declare
   activation journal;
   is_used boolean;
 begin
-  -- On several shards: the shard cannot move before this transaction ends (006-redeem.sql).
+  -- On several shards: the shard cannot move before this transaction ends.
   update buckets k set position = k.position where k.bucket = p_bucket and k.position < 0;
   select * into v from vouchers r where r.bucket = p_bucket and r.serial_number = p_serial for update;
   select * into activation from journal r

@@ -27,8 +27,8 @@ as $$
 #variable_conflict use_column
 declare
   -- Partitions of the future, and those about to be dropped, contain nothing pending.
-  lowest uuid := id_floor(p_now - interval '130 days');
-  highest uuid := id_floor(p_now + interval '2 days');
+  lowest uuid := id_floor(p_now, '-130 days');
+  highest uuid := id_floor(p_now, '2 days');
   at integer := p_after;
   wrapped boolean := p_after = 0;
   first_due timestamptz;

@@ -31,7 +31,7 @@ language sql stable security definer set search_path = scrip, pg_temp as $$
       select sum(case when j.credit_account = p_account then j.amount_minor else -j.amount_minor end)
       from journal j
       where p_account in (j.credit_account, j.debit_account)
-        and j.id >= id_floor(coalesce((select sealed_until from sealed), 'epoch') - interval '1 hour')
+        and j.id >= id_floor(coalesce((select sealed_until from sealed), 'epoch'), '-1 hour')
         and j.occurred_at >= coalesce((select sealed_until from sealed), '-infinity')), 0)
   )::bigint
 $$;
@@ -88,7 +88,7 @@ begin
     -- The clock of the process that corrects it may be behind.
     perform from journal j
     where j.merchant_id = p_merchant and j.kind = p_kind and j.original_id = p_original
-      and j.id >= id_floor(corrected_at - interval '2 hours');
+      and j.id >= id_floor(corrected_at, '-2 hours');
     if found then return '58'; end if;
   end if;
   if d.kind = 'FLOAT' then
@@ -416,7 +416,7 @@ begin
       when v.expires_at >= horizon and (s.used_at > v.expires_at) is not true and not exists (
         select from journal j
         where j.bucket = p_bucket and j.serial_number = v.serial_number and j.occurred_at > v.expires_at
-          and j.id >= id_floor(v.expires_at - interval '1 hour')
+          and j.id >= id_floor(v.expires_at, '-1 hour')
           and (j.kind <> 'REDEMPTION' or j.original_id is not null)
       ) then v.expires_at
       else p_now
@@ -473,7 +473,7 @@ begin
   select * into last from book_days d order by d.day desc limit 1;
   if not found then
     select j.occurred_at into first from journal j order by j.id limit 1;
-    select min(j.occurred_at) into first from journal j where j.id < id_floor(first + interval '2 hours');
+    select min(j.occurred_at) into first from journal j where j.id < id_floor(first, '2 hours');
     last.day := (coalesce(first, p_now) at time zone zone)::date;
     last.ends_at := last.day::timestamp at time zone zone;
     last.day := last.day - 1;

@@ -65,10 +65,8 @@ export async function withWorkers(db: Database, name?: string, options?: Databas
     async hot(statement, values, bucket) {
       if (bucket === undefined) return db.hot(statement, values);
       for (let looks = 0; ; looks++) {
-        const worker = workers.of(bucket);
         try {
-          if (!worker) return await db.hot(statement, values);
-          return await worker.hot(namingShards(statement, bucket), values);
+          return await workers.of(bucket).hot(namingShards(statement, bucket), values);
         } catch (error) {
           if (isUnavailable(error)) workers.expire();
           if (!isOfOldPlace(error) || looks === LOOKS_MAX) throw error;
@@ -126,11 +124,16 @@ class Workers {
     return [...this.#open.values()];
   }
 
-  /** Returns the known worker of a bucket. */
-  of(bucket: number): Database | undefined {
+  /**
+   * Returns the known worker of a bucket. Its functions cannot run on the coordinator: only the copies for a
+   * bucket keep its shards in their place until the transaction ends.
+   */
+  of(bucket: number): Database {
     // While the coordinator is away, the last known places are used.
     if (performance.now() - this.#readAt > PLACES_MS && !this.#reading) void this.refresh().catch(() => {});
-    return this.#byBucket.get(bucket);
+    const worker = this.#byBucket.get(bucket);
+    if (!worker) throw new Error(`no worker is known for bucket ${bucket}`);
+    return worker;
   }
 
   async placements(): Promise<string> {
