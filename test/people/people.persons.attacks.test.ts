@@ -257,6 +257,18 @@ test('the first of two approvals is void when its person loses the role, or when
   assert.equal((await ada.get(`/vouchers/${serial}`)).body.balance, 20_030);
 });
 
+test('the first of two approvals is void once its account was reset, until the account is confirmed', async () => {
+  const id = await refund(withToken(await machineToken({ roles: ['finance'] })), 11);
+  const fiona = await join('finance');
+  assert.deepEqual(await approve(fiona.browser, id), WAITS);
+  // The reset changes who has the account: these two know its link.
+  const reset = await approved(bob, await ada.post(`/users/${fiona.person.id}/reset-2fa`));
+  await accept(listening, reset.link.split('#')[1]);
+  assert.deepEqual(await approve(ada, id), WAITS);
+  assert.equal((await ada.get(`/approvals/${id}`)).body.firstChecker, people[0].email);
+  assert.deepEqual(await approve(bob, id), APPROVED);
+});
+
 test('of several people who approve what is nobody’s at once, two count, and it is performed once', async () => {
   const token = withToken(await machineToken({ roles: ['finance'] }));
   const third = (await join('finance')).browser;
