@@ -219,6 +219,32 @@ describe('a key ring', () => {
     });
   });
 
+  test('routes each code, and hashes texts that it must find again, as it always has', () => {
+    const routed = read(`k1:${keyOf(7)},routing:${keyOf(9)}`);
+    assert.deepEqual(
+      ['123456789012', '482913057641', '999999999999'].map((code) => routed.slotOf(code)),
+      [29, 19, 16],
+    );
+    const check = '12806f56ee240cf8ac547cb39a74c0ee3b4c2c1242a6a5f644dfc4fd5eac7106';
+    assert.equal(Buffer.from(routed.routingCheck).toString('hex'), check);
+    const fingerprint = '67cf43faca175300b49a5dff8fe45f1c37dbc6900f4ba5bf333860b3ebac51eb';
+    assert.equal(routed.fingerprintOf('text').toString('hex'), fingerprint);
+  });
+
+  test('signs with the newest key, and verifies under the key that the tag names', () => {
+    const tag = read(OLD).sign('text');
+    const rotated = read(`${NEW},${OLD}`);
+    assert.match(rotated.sign('text'), /^new-key\./);
+    assert.equal(rotated.verify('text', tag), 'authentic');
+    assert.equal(rotated.verify('text', rotated.sign('text')), 'authentic');
+    for (const [text, changed] of [
+      ['texts', tag],
+      ['text', tag.replace('old.', 'new-key.')],
+    ] as const)
+      assert.equal(rotated.verify(text, changed), 'changed');
+    assert.equal(read(NEW).verify('text', tag), 'unknown key');
+  });
+
   test('shares only the current key and the routing key with a thread', () => {
     const ring = read(`${NEW},${OLD}`);
     const [[shared, ...others], routing] = ring.share();
