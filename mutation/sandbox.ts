@@ -1,6 +1,7 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../src/db/pool.ts';
 import type { TestRequest, TestResult } from './host.ts';
 
@@ -14,6 +15,8 @@ const GRACE_MS = 6_000;
 /** It is then run once more with this many times the limit. */
 const SECOND_LIMIT = 3;
 const ALONE_MS = 120_000;
+/** The time in which the children of a test end after it, and write what they have covered. */
+const CHILDREN_MS = 5_000;
 /** A process is replaced after this many files, with everything that tests have left in it. */
 const FILES_PER_HOST = 40;
 
@@ -64,6 +67,15 @@ function killAll(child: ChildProcess): void {
   }
 }
 
+/** Whether a process or one of its children runs. */
+function isGroup(child: ChildProcess): boolean {
+  try {
+    return process.kill(-(child.pid as number), 0);
+  } catch {
+    return false;
+  }
+}
+
 async function runAlone(folder: string, name: string, coverage?: string): Promise<Result> {
   const reporter = join(folder, 'mutation/first-failure.cjs');
   // In a suite, as in test/run.ts: outside of one, Node does not wait for a hook before it starts the next.
@@ -76,6 +88,8 @@ async function runAlone(folder: string, name: string, coverage?: string): Promis
     timeout: ALONE_MS,
   });
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve));
+  for (const until = Date.now() + CHILDREN_MS; coverage && isGroup(child) && Date.now() < until; )
+    await sleep(100);
   killAll(child);
   return code === 0 ? 'passed' : 'failed';
 }

@@ -25,7 +25,7 @@ const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
   [/operate/, /^(vouchers\.operate|cli\.vouchers)/],
   [/look-up/, /^(look-up|equal-work|keys\.rotate|guessing|pin\.guard|redeem\.test)/],
   [/reseal|rotate/, /^(keys\.rotate|cli\.keyring)/],
-  [/keyring\/(file|kms|sealed|store)/, /^(keys\.(file|kms)|cli\.keyring)/],
+  [/keyring\/(file|kms|sealed|store)/, /^(keys\.(file|kms|rotate)|reseal|cli\.keyring)/],
   [/transactions|transaction-data/, /^(transactions|batcher\.op|look-up|lookup|list|transactions|update)/],
   [/reconcile/, /^(reconcile|ledger\.property)/],
   [/accounts/, /^(merchants\.floats|activate)/],
