@@ -113,9 +113,11 @@ function addHelp(operation: string, { name, description = '' }: Field): void {
   help.set(`${operation}.${name}`, asHelp(description));
 }
 
-/** What only forms and the search need is in a file of its own. */
-const withoutHelp = (name: string, value: unknown) =>
-  ['summary', 'description', 'example'].includes(name) ? undefined : value;
+/** What only forms and the search need is in a file of its own. What is false, 0 or empty needs no byte. */
+const asSent = (name: string, value: unknown) =>
+  ['summary', 'description', 'example'].includes(name) || value === false || value === '' || value === 0
+    ? undefined
+    : value;
 
 await mkdir(OUT, { recursive: true });
 await writeTypes('people', describePeople(PEOPLE));
@@ -131,7 +133,7 @@ for (const api of OPERATOR_APIS) {
   }
   await write(
     `${api.name}.json`,
-    JSON.stringify({ operations: [...operations], shapes: [...shapes] }, withoutHelp),
+    JSON.stringify({ operations: [...operations], shapes: [...shapes] }, asSent),
   );
 }
 await write(

@@ -5,13 +5,16 @@ import type { Figure } from './figures.ts';
 /** What is offered to people of the operator, and to those of a merchant. */
 type Choices = Readonly<Record<'operator' | 'merchant', readonly string[]>>;
 
-/** A field of an operation's input, from the OpenAPI document of the service. */
+/**
+ * A field of an operation's input, from the OpenAPI document of the service. What is false, 0 or an empty text
+ * is left out of the build (../generate.ts).
+ */
 export type Field = {
   readonly name: string;
   readonly in: 'path' | 'query' | 'body';
-  readonly required: boolean;
+  readonly required?: boolean;
   readonly type: string;
-  readonly nullable: boolean;
+  readonly nullable?: boolean;
   readonly options: readonly string[];
   /** Options that depend on whose thing it is. */
   readonly choices?: Choices | undefined;
@@ -22,16 +25,16 @@ export type Field = {
   /** The build leaves it out. */
   readonly example?: string;
   /** What the value is, such as `merchant` or `day`; empty: what its type says. */
-  readonly format: string;
+  readonly format?: string;
   /** The greatest length of a text. */
-  readonly maxLength: number;
+  readonly maxLength?: number;
   /** How the file is read whose content is the value; undefined: the value itself is typed. */
   readonly file: string | undefined;
   /** The option of the command line without dashes; null for an argument, and for a field of no command. */
   readonly option: string | null;
-  readonly isArgument: boolean;
+  readonly isArgument?: boolean;
   /** Whether a form asks for it. */
-  readonly isAsked: boolean;
+  readonly isAsked?: boolean;
 };
 
 export type Operation = {
@@ -53,14 +56,14 @@ export type Operation = {
   readonly figures: Readonly<Record<string, Figure>>;
 };
 
-/** What the answers say about a field of this name: how its value is shown. */
+/** What the answers say about a field of this name: how its value is shown. What is not so is left out, too. */
 export type Shape = {
   readonly isKnown: boolean;
-  readonly isMoney: boolean;
-  readonly isList: boolean;
+  readonly isMoney?: boolean;
+  readonly isList?: boolean;
   /** The value is shown once. */
-  readonly isSecret: boolean;
-  readonly format: string;
+  readonly isSecret?: boolean;
+  readonly format?: string;
   /** The words of a closed list. */
   readonly words: readonly string[];
 };

@@ -139,12 +139,13 @@ const list = listing({
   columns: ['transactionId', 'merchantId', 'reference', 'status', 'quantity', 'produced'],
   roles: SEE_VOUCHERS,
   // Each filter has an index (sql/019-operator.sql).
-  rows: ({ service }, { merchantId, status }, [before = null], count) =>
+  sorts: { id: sql`id`, isNewestFirst: true, keys: { acceptedAt: null } },
+  rows: ({ service }, { merchantId, status }, _after, count, order) =>
     service.readDb.query<Batch>(sql`
-select ${COLUMNS} from batches where (${before}::int is null or id < ${before}::int)
+select ${COLUMNS} from batches where ${order.after}
   ${merchantId === undefined ? sql`` : sql`and merchant_id = ${toId(merchantId, 'merchantId')}`}
   ${status === undefined ? sql`` : sql`and status = ${status}::batch_status`}
-order by id desc limit ${count}`),
+order by ${order.by} limit ${count}`),
 });
 
 const show = reading({

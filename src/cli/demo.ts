@@ -153,7 +153,7 @@ const [{ name: MERCHANT }] = MERCHANTS;
  * @returns lines to print
  */
 export async function demoLinks(service: Service, baseUrl: string): Promise<string[]> {
-  const found = await listMerchants(service.db, 0, 100, MERCHANT);
+  const found = await listMerchants(service.db, MERCHANT, 100);
   const merchant = found.find(({ name }) => name === MERCHANT);
   const colleagues = merchant
     ? [...COLLEAGUES, { ...DEMO_OWNER, name: `Owner of ${MERCHANT}`, merchantId: merchant.id }]

@@ -209,11 +209,12 @@ const list = listing({
   roles: SEE_VOUCHERS,
   item: JobSchema,
   columns: ['id', 'operation', 'state', 'total', 'done', 'failed', 'startedAt', 'createdBy'],
-  rows: ({ service }, _filters, [before = null], count) =>
+  sorts: { id: sql`jobs.id`, isNewestFirst: true, keys: { createdAt: null } },
+  rows: ({ service }, _filters, _after, count, order) =>
     service.readDb.query<Job>(sql`
 select ${COLUMNS} from jobs
-where actor is not null and (${before}::int is null or id < ${before})
-order by jobs.id desc limit ${count}`),
+where actor is not null and ${order.after}
+order by ${order.by} limit ${count}`),
 });
 
 export const showJob = reading({

@@ -5,7 +5,7 @@ import { type Context, kept, type Operator, PERMISSIONS, type Permission, type S
 import type { Queries } from '../db/pool.ts';
 import { assign, type Sql, sql } from '../db/sql.ts';
 import { balance } from '../figure.ts';
-import { listing } from '../listing.ts';
+import { listing, type Order } from '../listing.ts';
 import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { type Asked, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
@@ -113,20 +113,19 @@ const wordsOf = (text: Sql) =>
   sql`to_tsvector('simple'::regconfig, regexp_replace(${text}, '[^[:alnum:]]+', ' ', 'g'))`;
 
 /**
- * Returns merchants, oldest first.
- * @param after only merchants with a higher id
+ * Returns merchants, oldest first unless there is another order by `m.id`.
  * @param name beginnings of words of the name, in any case; null for all
  */
 export async function listMerchants(
   db: Queries,
-  after = 0,
-  count = 10_000,
   name: string | null = null,
+  count = 10_000,
+  order: Order = { after: sql`true`, by: sql`m.id` },
 ): Promise<MerchantInfo[]> {
   if (name === null)
     return db.query(sql`
 select ${COLUMNS} from merchants m join products p on p.id = m.default_product_id
-where m.id > ${after} order by m.id limit ${count}`);
+where ${order.after} order by ${order.by} limit ${count}`);
   return db.query(sql`
 with found as materialized (
   select m.id from merchants m
@@ -134,11 +133,11 @@ with found as materialized (
     select string_agg(quote_literal(w.lexeme) || ':*', ' & ') from unnest(${wordsOf(sql`${name}`)}) w
   )::tsquery
 ), page as materialized (
-  select f.id from found f where f.id > ${after} order by f.id limit ${count}
+  select m.id from found m where ${order.after} order by ${order.by} limit ${count}
 )
 select ${COLUMNS} from page g
 cross join lateral (select r.* from merchants r where r.id = g.id) m
-join products p on p.id = m.default_product_id order by m.id`);
+join products p on p.id = m.default_product_id order by ${order.by}`);
 }
 
 export const subjectOf = (id: number) => `merchant ${id}`;
@@ -269,8 +268,9 @@ const list = listing({
   item: MerchantSchema,
   columns: ['id', 'name', 'permissions', 'product', 'suspendedAt'],
   roles: SEE_VOUCHERS,
-  rows: ({ service }, { name = null }, [after = 0], count) =>
-    listMerchants(service.readDb, Number(after), count, name),
+  sorts: { id: sql`m.id`, isNewestFirst: false, keys: { createdAt: null } },
+  rows: ({ service }, { name = null }, _after, count, order) =>
+    listMerchants(service.readDb, name, count, order),
 });
 
 const showMerchant = reading({

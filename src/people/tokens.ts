@@ -6,7 +6,7 @@ import type { Service } from '../context.ts';
 import { hashSecret, readSigned, sign } from '../credentials.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { listing } from '../listing.ts';
+import { byText, byTime, listing } from '../listing.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { containing, readNetwork } from '../network.ts';
 import { alone, type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
@@ -403,11 +403,21 @@ const list = listing({
     'revokedAt',
   ],
   roles: SEE_TOKENS,
-  rows: ({ service }, { prefix = null }, [before = null], count) =>
+  sorts: {
+    id: sql`t.id`,
+    isNewestFirst: true,
+    keys: {
+      name: byText(sql`t.name`),
+      createdAt: null,
+      expiresAt: byTime(sql`t.expires_at`),
+      lastUsedAt: byTime(sql`t.last_used_at`),
+    },
+  },
+  rows: ({ service }, { prefix = null }, _after, count, order) =>
     readTokens(
       service.readDb,
-      sql`${TOKEN} where (${before}::integer is null or t.id < ${before})
-  and (${prefix}::text is null or t.prefix = ${prefix}) order by t.id desc limit ${count}`,
+      sql`${TOKEN} where ${order.after}
+  and (${prefix}::text is null or t.prefix = ${prefix}) order by ${order.by} limit ${count}`,
     ),
 });
 

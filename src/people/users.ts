@@ -4,7 +4,7 @@ import { audit, type Change } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { listing } from '../listing.ts';
+import { byText, byTime, listing } from '../listing.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { type Asked, alone, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { ALL_ROLES, GOVERN, PORTAL_ROLES, ROLES } from '../principal.ts';
@@ -188,11 +188,21 @@ const list = listing({
   item: UserSchema,
   columns: ['id', 'email', 'name', 'merchantId', 'roles', 'state', 'confirmed', 'factors', 'signedInAt'],
   roles: ['owner', 'auditor'],
-  rows({ service }, { merchantId }, [after = 0], count) {
+  sorts: {
+    id: sql`u.id`,
+    isNewestFirst: false,
+    keys: {
+      email: byText(sql`u.email`),
+      name: byText(sql`u.name`),
+      signedInAt: byTime(sql`u.signed_in_at`),
+    },
+  },
+  rows({ service }, { merchantId }, _after, count, order) {
     const of = merchantId === undefined ? null : toId(merchantId, 'merchantId');
     return service.db.query<User>(sql`
 select ${COLUMNS} from users u
-where u.id > ${after} and (${of}::integer is null or u.merchant_id = ${of}) order by u.id limit ${count}`);
+where ${order.after} and (${of}::integer is null or u.merchant_id = ${of})
+order by ${order.by} limit ${count}`);
   },
 });
 

@@ -5,7 +5,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
-import { listing } from '../listing.ts';
+import { byText, listing, type Order } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
@@ -254,22 +254,22 @@ export const FloatCurrency = Type.Optional(
 );
 
 /**
- * Returns products, oldest first.
- * @param after only products with a higher id
- * @param fullOn only products whose limit has refused a request on the day of this time
+ * Returns products, oldest first unless there is another order.
+ * @param asked.fullOn only products whose limit has refused a request on the day of this time
  */
 export async function listProducts(
   db: Queries,
-  after = 0,
-  count = 10_000,
-  fullOn: Date | null = null,
+  { order = OLDEST_FIRST, count = 10_000, fullOn = null }: ProductsAsked = {},
 ): Promise<Product[]> {
   return db.query<Product>(sql`
 select ${COLUMNS} from products
-where id > ${after} and (${fullOn}::timestamptz is null or id in (
+where ${order.after} and (${fullOn}::timestamptz is null or id in (
   select h.product_id from product_holdings h where day_of(h.refused_at) = day_of(${fullOn})))
-order by id limit ${count}`);
+order by ${order.by} limit ${count}`);
 }
+
+type ProductsAsked = { readonly order?: Order; readonly count?: number; readonly fullOn?: Date | null };
+const OLDEST_FIRST: Order = { after: sql`true`, by: sql`id` };
 
 type Change = {
   readonly action: string;
@@ -385,8 +385,13 @@ const list = listing({
   columns: ['code', 'name', 'onSale', 'scope', 'validityDays', 'minValue', 'maxValue'],
   item: ProductSchema,
   roles: SEE_VOUCHERS,
-  rows: ({ service: { readDb, clock } }, { reached = false }, [after = 0], count) =>
-    listProducts(readDb, Number(after), count, reached ? clock() : null),
+  sorts: {
+    id: sql`id`,
+    isNewestFirst: false,
+    keys: { code: byText(sql`code`), name: byText(sql`name`) },
+  },
+  rows: ({ service: { readDb, clock } }, { reached = false }, _after, count, order) =>
+    listProducts(readDb, { order, count, fullOn: reached ? clock() : null }),
 });
 
 const show = reading({

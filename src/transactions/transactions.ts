@@ -140,11 +140,12 @@ const list = listing({
     from: Type.Optional(Start('The first of them.')),
     to: Type.Optional(End('The last of them.')),
   },
-  async rows(caller, { merchantId, serialNumber, from, to }, [after = LAST_ID], count) {
+  // The ids ascend with the time, on each shard.
+  sorts: { id: sql`r.id`, isNewestFirst: true, keys: { timestamp: null } },
+  async rows(caller, { merchantId, serialNumber, from, to }, _after, count, order) {
     const { readDb, buckets } = caller.service;
     const span = await toSpan(caller, { from, to });
     const end = span.until ? idFloor(span.until) : LAST_ID;
-    const before = String(after) < end ? after : end;
     // Each filter uses an index: on the merchant, on the voucher, or on the ids. Without a subquery, each
     // shard joins its own newest rows. A voucher's rows are on one shard.
     const ofMerchant = merchantId === undefined ? sql`` : sql`and r.merchant_id = ${toId(merchantId)}`;
@@ -156,9 +157,9 @@ select ${columnsOf(sql`v.sealed`, sql`u.original_id is not null`)}
 from ${bucket === undefined ? sql`journal` : sql`rows`} r
 left join redemption_updates u on u.bucket = r.bucket and u.original_id = r.id ${at('u')}
 left join vouchers v on v.bucket = r.bucket and v.serial_number = r.serial_number ${at('v')}
-where r.id >= ${idFloor(span.from ?? new Date(0))}::uuid and r.id < ${before}::uuid
+where r.id >= ${idFloor(span.from ?? new Date(0))}::uuid and r.id < ${end}::uuid and ${order.after}
   ${ofMerchant} ${merchantId !== undefined && serialNumber === undefined ? OF_MERCHANT : sql``}
-order by r.id desc limit ${count}`);
+order by ${order.by} limit ${count}`);
     return toTransactions(caller.service, rows);
   },
   position: ({ transactionId }) => [transactionId],

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { sell } from '../support/books.ts';
-import { openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
+import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
 import { goes, openStage } from '../support/console.scene.ts';
 
-/** What is drawn again in a long list: only the rows that differ. */
+/** The rows of lists: their order, and which of them are drawn again. */
 
 const skip = await whyNoBrowser();
 
@@ -54,5 +54,44 @@ test('of a long list, the rows that are added or selected are drawn, and not all
   assert.ok(Math.max(third, fourth) < 1.2 * second, `${second}, ${third} and ${fourth} for 50 rows each`);
   const selected = await countedIn(page, () => rows.nth(120).getByRole('checkbox').check());
   assert.ok(selected < second / 10, `${selected} for a row that is selected, ${second} for 50`);
+  assert.deepEqual(faults, []);
+});
+
+test('the head of a column sorts a list, in the address, the command and a saved view', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  for (const name of ['Zebra', 'apple'])
+    await stage.owner.browser.send('POST', '/products', { code: `of-${name}`, name, currency: 'EUR' });
+  const { page, faults } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await goes(page, '/products');
+  const head = page.getByRole('columnheader', { name: 'Name' });
+  const names = async () => (await page.locator('main tbody tr').allInnerTexts()).join();
+  const sorts = async (order: string | null, first: string, last: string) => {
+    const address = new RegExp(order ? `sort=${order}$` : 'products$');
+    await page.waitForURL(address);
+    await ready(page, 'Products');
+    assert.match(await names(), new RegExp(`${first}[^]*${last}`));
+  };
+  await head.getByRole('button').focus();
+  await sorts(null, 'Zebra', 'apple');
+  await page.keyboard.press('Enter');
+  await sorts('name', 'apple', 'Zebra');
+  assert.equal(await head.getAttribute('aria-sort'), 'ascending');
+  await page.keyboard.press('Enter');
+  await sorts('-name', 'Zebra', 'apple');
+  assert.equal(await head.getAttribute('aria-sort'), 'descending');
+  assert.deepEqual(await inaccessible(page), []);
+  await page.getByRole('button', { name: 'As a command' }).click();
+  await page.getByText('scrip product list --sort -name --json').waitFor();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Save view' }).click();
+  await page.getByRole('dialog').getByLabel('Name').fill('From Z to A');
+  await page.keyboard.press('Enter');
+  await head.getByRole('button').click();
+  await sorts(null, 'Zebra', 'apple');
+  assert.equal(await head.getAttribute('aria-sort'), null);
+  await page.getByRole('link', { name: 'From Z to A' }).click();
+  await sorts('-name', 'Zebra', 'apple');
   assert.deepEqual(faults, []);
 });

@@ -1,7 +1,6 @@
 import { bucketsOf } from '../../src/db/buckets.ts';
 import type { Queries } from '../../src/db/pool.ts';
 import type { Sql } from '../../src/db/sql.ts';
-import { listMerchants } from '../../src/merchants/merchants.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { writeCursor } from '../../src/page.ts';
 import { listBatchesOf, listByCodeRanges, listVoucherRows } from '../../src/vouchers/find.ts';
@@ -51,8 +50,9 @@ async function askedBy(
 }
 
 export const LISTS: Readonly<Record<string, Sql>> = {
-  merchants: await askedBy((db) => listMerchants(db, 0, 51)),
-  'merchants by name': await askedBy((db) => listMerchants(db, 0, 51, 'corner')),
+  merchants: await statementOf('merchant.list', {}, [9]),
+  'the newest merchants': await statementOf('merchant.list', { sort: '-createdAt' }, [9]),
+  'merchants by name': await statementOf('merchant.list', { name: 'corner' }, []),
   floats: await statementOf('float.show', {}, [9, 'USD']),
   'floats of a merchant': await statementOf('float.show', { merchantId: '1' }, [], [[{ id: 1 }]]),
   'low floats': await statementOf('float.low', {}, []),
@@ -71,6 +71,12 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   'changes that broke the glass': await statementOf('audit.break-glass', {}, []),
   'changes since a time': await statementOf('audit.list', { action: 'merchant.suspend', from: SINCE }, []),
   batches: await statementOf('batch.list', {}, []),
+  'the oldest batches': await statementOf('batch.list', { sort: 'acceptedAt' }, [9]),
+  'the oldest batches of a merchant': await statementOf(
+    'batch.list',
+    { merchantId: '1', sort: 'acceptedAt' },
+    [9],
+  ),
   'batches of a merchant': await statementOf('batch.list', { merchantId: '1' }, [9]),
   'batches by status': await statementOf('batch.list', { status: 'PROCESSING' }, [9]),
   'batches whose vouchers are listed': listBatchesOf({}, null, 2 ** 31 - 1),
@@ -88,6 +94,16 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   'failed deliveries': await askedBy((db) => listDeliveries(db, 1, 'FAILED', 51, LAST)),
   'attempts of a delivery': await askedBy((db) => listAttempts(db, 1, FIRST)),
   transactions: await statementOf('transaction.list', {}, [LAST]),
+  'the oldest transactions since a time': await statementOf(
+    'transaction.list',
+    { sort: 'timestamp', from: SINCE },
+    [FIRST],
+  ),
+  'the oldest transactions of a merchant': await statementOf(
+    'transaction.list',
+    { sort: 'timestamp', merchantId: '1' },
+    [FIRST],
+  ),
   'transactions of a merchant': await statementOf('transaction.list', { merchantId: '1' }, [LAST]),
   'transactions of a voucher': await statementOf('transaction.list', { serialNumber: '10000000064' }, [LAST]),
   declines: await statementOf('decline.list', {}, [LAST]),

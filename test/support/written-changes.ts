@@ -48,7 +48,7 @@ export function writeChange(action: string, before: unknown, after: unknown): Wr
     const writing = writingIn(language);
     for (const { name, label, old, now } of rowsOf(writing, withoutIds(before), withoutIds(after))) {
       if (!(name.replace(/Ppm$/, '') in de.fields)) wrong.push(`${action} ${name}: no German label`);
-      const named = NAMED[writing.shapeOf(name).format];
+      const named = NAMED[writing.shapeOf(name).format ?? ''];
       for (const text of [label, now, ...(old === undefined ? [] : [old])]) {
         texts.push(text);
         for (const [what, pattern] of Object.entries(WRONG))

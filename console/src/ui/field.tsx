@@ -84,7 +84,7 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
       />
     );
   if (field.file && type !== 'array') return <TextFile {...shared} value={value} onChange={onChange} />;
-  if (type === 'array' || field.maxLength >= LONG)
+  if (type === 'array' || (field.maxLength ?? 0) >= LONG)
     return <Lines {...shared} isList={type === 'array'} value={value} onChange={onChange} />;
   return (
     <TextInput
@@ -101,7 +101,7 @@ type SharedProps = Pick<FieldProps, 'value' | 'onChange'> & {
   label: string;
   description?: string | undefined;
   error?: ReactNode;
-  required: boolean;
+  required?: boolean | undefined;
 };
 type TextProps = SharedProps & { isList: boolean };
 

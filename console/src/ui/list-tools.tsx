@@ -39,6 +39,26 @@ export function ListTools({ names, columns, standard, items, ...list }: Props) {
   );
 }
 
+/** The head of a column that sorts the list: first ascending, then descending, then as without it. */
+export function SortButton({ of: name }: { readonly of: string }) {
+  const { label } = useWords();
+  const change = useChangeFilters();
+  const address = useFilters();
+  const orders = [undefined, name, `-${name}`];
+  const at = Math.max(orders.indexOf(address['sort']), 0);
+  const next = orders[(at + 1) % orders.length];
+  return (
+    <button
+      type="button"
+      className="sort"
+      onClick={() => change({ ...address, sort: next }, { replace: true })}
+    >
+      {label(name)}
+      <span aria-hidden="true">{['', ' ↑', ' ↓'][at]}</span>
+    </button>
+  );
+}
+
 type ColumnsProps = Pick<Props, 'columns' | 'standard' | 'items'>;
 
 /** Chooses the columns. They are in the address, as the filters are. */

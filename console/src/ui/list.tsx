@@ -32,6 +32,7 @@ const loadTools = () => import('./list-tools.tsx');
 const ListTools = lazy(async () => ({ default: (await loadTools()).ListTools }));
 const FilterBar = lazy(async () => ({ default: (await loadTools()).FilterBar }));
 const SelectionBar = lazy(async () => ({ default: (await loadTools()).SelectionBar }));
+const SortButton = lazy(async () => ({ default: (await loadTools()).SortButton }));
 const ViewTabs = lazy(async () => ({ default: (await loadTools()).ViewTabs }));
 
 export type Item = Readonly<Record<string, unknown>>;
@@ -67,7 +68,7 @@ export type ListProps = {
   readonly brief?: boolean;
 };
 
-const PAGE = ['limit', 'cursor'];
+const PAGE = ['limit', 'cursor', 'sort'];
 
 /** How often a list is read again while work goes on in it. */
 const RUNNING_MS = 3_000;
@@ -110,7 +111,9 @@ export function List(props: ListProps) {
   );
   const given = Object.fromEntries(fields.map(({ name }) => [name, search?.[name]]));
   // A list that fills its page has its columns in the address, too.
-  const names = search && !props.fixed ? [...fields.map(({ name }) => name), 'columns'] : undefined;
+  const names = search && !props.fixed ? [...fields.map(({ name }) => name), 'columns', 'sort'] : undefined;
+  const sorts = names && all.find(({ name }) => name === 'sort')?.options;
+  const sort = sorts && search?.['sort'];
   const known = (name: string) => isOwn(name) && (standard.includes(name) || shapeOf(name).isKnown);
   const chosen = new Set(names && search?.['columns']?.split(',').filter(known));
   const columns = chosen.size > 0 ? [...chosen] : standard;
@@ -120,7 +123,7 @@ export function List(props: ListProps) {
   const path = operation?.path.replace(/\{(\w+)\}/g, (_, name: string) => fixed[name] ?? '') ?? '';
   const inPath = new Set(all.flatMap(({ name, in: place }) => (place === 'path' ? [name] : [])));
   const others = Object.entries(fixed).filter(([name]) => !inPath.has(name));
-  const query = { ...given, ...Object.fromEntries(others) };
+  const query = { ...given, sort, ...Object.fromEntries(others) };
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } =
     useInfiniteQuery({
       queryKey: ['list', path, query, limit],
@@ -193,6 +196,8 @@ export function List(props: ListProps) {
           selection={props.bulk && selection}
           figures={figuresIn(operation?.figures, 'items')}
           around={query}
+          sorts={sorts}
+          sort={sort}
           {...shown}
         />
       )}
@@ -242,6 +247,9 @@ type RowsProps = Pick<ListProps, 'narrow' | 'cell' | 'actions'> & {
   /** The columns whose values open into what adds up to them, and what is around the rows. */
   readonly figures?: Readonly<Record<string, Declared>> | undefined;
   readonly around?: Item;
+  /** The orders that the address may name, and the one that it names. */
+  readonly sorts?: readonly string[] | undefined;
+  readonly sort?: string | undefined;
 };
 
 /** The keys of rows: the ids of the items, or else their places. */
@@ -253,8 +261,11 @@ function keysOf(items: readonly Item[]): readonly string[] {
 }
 const NARROW = 3;
 
+const sortedAs = (name: string, sort: string | undefined) =>
+  sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined;
+
 export function Rows(props: RowsProps) {
-  const { items, columns: named, narrow, to, selection, ...shown } = props;
+  const { items, columns: named, narrow, to, selection, sorts, sort, ...shown } = props;
   const columns = shown.actions ? [...named, ''] : named;
   const id = useId();
   const keys = keysOf(items);
@@ -283,7 +294,7 @@ export function Rows(props: RowsProps) {
         <thead>
           <tr>
             {columns.map((name, index) => (
-              <th key={name} className={classes[index]} scope="col">
+              <th key={name} className={classes[index]} scope="col" aria-sort={sortedAs(name, sort)}>
                 {index === 0 && selection && (
                   <input
                     type="checkbox"
@@ -293,7 +304,15 @@ export function Rows(props: RowsProps) {
                     onChange={selection.toggleAll}
                   />
                 )}
-                {name === '' ? <span className="skip">{texts.actions}</span> : label(name)}
+                {name === '' ? (
+                  <span className="skip">{texts.actions}</span>
+                ) : sorts?.includes(name) ? (
+                  <Suspense fallback={label(name)}>
+                    <SortButton of={name} />
+                  </Suspense>
+                ) : (
+                  label(name)
+                )}
               </th>
             ))}
           </tr>
