@@ -2,15 +2,14 @@ import { readFile } from 'node:fs/promises';
 import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
 import { keepCoreBusy } from './desk.beside.ts';
-import { median, print } from './figures.ts';
+import { DAY_MS, median, print } from './figures.ts';
 import { fill } from './growth.ts';
 import { type Measured, measure } from './measure.ts';
 import type { Stock } from './requests.ts';
 import { type Given, numberOf } from './scenario.ts';
-import { MAIN, type Serve, Stage } from './stage.ts';
+import { MAIN, type Serve, Stage, settingsIn } from './stage.ts';
 import { type Watched, watchProgram } from './usage.ts';
 
-export const DAY_MS = 86_400_000;
 const DAYS = 364;
 /** The vouchers that are generated without tills. */
 const FEW = 100;
@@ -57,8 +56,7 @@ function compare(what: string, all: readonly Measured[], alone: readonly Measure
 
 /** Runs a command on the database of the stage, in a process of its own. */
 export function commandOn(stage: Stage, ...words: readonly string[]): Promise<Watched> {
-  const env = { ...process.env, SCRIP_DATA_DIR: stage.folder, SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
-  return watchProgram(process.execPath, [MAIN, ...words], env);
+  return watchProgram(process.execPath, [MAIN, ...words], settingsIn(stage.folder));
 }
 
 const close = (stage: Stage) => commandOn(stage, 'books', 'close');

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../test/support/leave-nothing.ts';
 import { median, print, textOf } from './figures.ts';
 import { type Measured, measure } from './measure.ts';
 import { type Given, numberOf, wants } from './scenario.ts';
-import { MAIN, Stage } from './stage.ts';
+import { MAIN, Stage, settingsIn } from './stage.ts';
 
 /** Receives spans, and drops them. */
 async function startCollector(): Promise<string> {
@@ -22,7 +22,7 @@ async function startCollector(): Promise<string> {
 
 /** Makes a backup at a low priority. @returns how long it took, in seconds */
 async function backUp(folder: string, into: string): Promise<number> {
-  const env = { ...process.env, SCRIP_DATA_DIR: folder, SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
+  const env = settingsIn(folder);
   const startedAt = performance.now();
   const command = ['-n', '10', process.execPath, MAIN, 'backup', into, '--keep', '1'];
   const [status] = await once(spawn('nice', command, { env, stdio: 'ignore' }), 'exit');

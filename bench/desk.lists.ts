@@ -1,4 +1,5 @@
 import { maskCode } from '../src/ledger/transactions.ts';
+import { DAY_MS } from './figures.ts';
 import { codeOf } from './fill.ts';
 import type { Stage } from './stage.ts';
 
@@ -16,7 +17,6 @@ const get =
   (path: string): Maker =>
   () => ({ path });
 
-const DAY_MS = 86_400_000;
 /** The date of a day in the past, such as 2026-11-22. */
 export const dayOf = (back: number) => new Date(Date.now() - back * DAY_MS).toISOString().slice(0, 10);
 

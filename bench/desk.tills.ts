@@ -3,7 +3,7 @@ import { fillDesk } from './desk.fill.ts';
 import { median, print } from './figures.ts';
 import { draw } from './fill.ts';
 import { measure } from './measure.ts';
-import type { Stock } from './requests.ts';
+import { basic, type Stock } from './requests.ts';
 import { Stage } from './stage.ts';
 
 /** Tills on a large database beside tills on a small one, in turns. */
@@ -16,8 +16,7 @@ const SMALL = 100_000;
 /** The vouchers that the tills of the busiest merchant use. */
 export async function stockOf(stage: Stage, vouchers: number): Promise<Stock> {
   const { rows } = await stage.owner.query('select id from bench.merchants where place = 0');
-  const { keyId, secret } = await createKey(stage.operator, rows[0].id);
-  const authorization = `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
+  const authorization = basic(await createKey(stage.operator, rows[0].id));
   const none: never[] = [];
   return {
     authorization,

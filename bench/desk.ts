@@ -1,19 +1,16 @@
-import { mkdir } from 'node:fs/promises';
 import { measureBeside } from './desk.beside.ts';
 import { fillDesk } from './desk.fill.ts';
 import { measureLists } from './desk.measure.ts';
 import { measureTills } from './desk.tills.ts';
-import { type Given, numberOf, wants } from './scenario.ts';
+import { type Given, keptIn, numberOf, wants } from './scenario.ts';
 import { Stage } from './stage.ts';
 
 const BESIDE = ['crowd', 'consoles', 'core'] as const;
 
 /** The latency of operators on a large database, and the cost to tills. */
 export async function run(given: Given): Promise<void> {
-  const { keep } = given.values;
   const shape = { seconds: numberOf(given, 'seconds'), turns: numberOf(given, 'turns') };
-  if (typeof keep === 'string') await mkdir(keep, { recursive: true });
-  const stage = await Stage.open(typeof keep === 'string' ? keep : undefined);
+  const stage = await Stage.open(keptIn(given));
   const vouchers = numberOf(given, 'vouchers');
   await fillDesk(stage, vouchers);
   const token = await stage.token({ roles: ['owner'], stepUp: true });

@@ -4,7 +4,7 @@ import { drawNumbers } from '../src/batches/fill.ts';
 import { serialOf } from '../src/db/buckets.ts';
 import { bytesArray, plainArray } from '../src/db/sql.ts';
 import type { Voucher } from './requests.ts';
-import type { Stage } from './stage.ts';
+import { type Stage, shuffle } from './stage.ts';
 
 /** Fills a database with many vouchers (fill.sql), with the same PIN. */
 
@@ -94,9 +94,5 @@ export async function restoreIndexes({ owner }: Stage): Promise<void> {
 export function draw(size: number, most: number): Voucher[] {
   const step = Math.max(1, Math.floor(size / most));
   const numbers = Array.from({ length: Math.min(most, size) }, (_, index) => index * step);
-  for (let at = numbers.length - 1; at > 0; at--) {
-    const other = Math.floor(Math.random() * (at + 1));
-    [numbers[at], numbers[other]] = [numbers[other] as number, numbers[at] as number];
-  }
-  return numbers.map((number) => ({ code: codeOf(number), pin: PIN, serial: 0n }));
+  return shuffle(numbers).map((number) => ({ code: codeOf(number), pin: PIN, serial: 0n }));
 }

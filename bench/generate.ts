@@ -1,7 +1,7 @@
 import type { BatchLoad } from './batch-load.ts';
 import { copyIn } from './copy.ts';
 import { middle, print, type Times, textOf, whole } from './figures.ts';
-import { costOf } from './measure.ts';
+import { costOf, microsEach } from './measure.ts';
 import { playBatches } from './play.ts';
 import type { Serve, Stage } from './stage.ts';
 import { watchMemory } from './usage.ts';
@@ -106,7 +106,7 @@ export async function figuresOf(
   const { result: load, ...cost } = await costOf(stage, serve, play);
   const { mostMb } = await memory.stop();
   const perSecond = load.perSecond * quantity;
-  const each = (ms: number) => (ms * 1000) / Math.max(1, load.answered * quantity);
+  const made = load.answered * quantity;
   return {
     quantity,
     clients,
@@ -118,8 +118,8 @@ export async function figuresOf(
     first: load.first,
     whole: load.whole,
     failed: load.failed,
-    serviceCpuUs: each(cost.serviceCpuMs),
-    databaseCpuUs: each(cost.databaseCpuMs),
+    serviceCpuUs: microsEach(cost.serviceCpuMs, made),
+    databaseCpuUs: microsEach(cost.databaseCpuMs, made),
     serviceMb: mostMb,
     databaseMb: cost.databaseMb,
   };

@@ -1,6 +1,5 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { middle, print } from './figures.ts';
+import { DAY_MS, middle, print } from './figures.ts';
 import { draw, dropIndexes, fillChunks, makeRows, restoreIndexes } from './fill.ts';
 import { measure } from './measure.ts';
 import type { Stock } from './requests.ts';
@@ -17,7 +16,7 @@ const CONNECTIONS = 64;
 /** Vouchers that the load draws from. */
 const DRAWN = 20_000;
 const CHUNK = 50_000;
-const A_YEAR_AGO = new Date(Date.now() - 365 * 86_400_000);
+const A_YEAR_AGO = new Date(Date.now() - 365 * DAY_MS);
 
 type Operation = (typeof OPERATIONS)[number];
 type Figure = { readonly perSecond: number; readonly ratio: number };
@@ -73,9 +72,7 @@ export async function measureGrowth(
 }
 
 async function openSite(size: Size, keep: string | undefined): Promise<Site> {
-  const folder = keep && join(keep, String(size.vouchers));
-  if (folder) await mkdir(folder, { recursive: true, mode: 0o700 });
-  const stage = await Stage.open(folder);
+  const stage = await Stage.open(keep && join(keep, String(size.vouchers)));
   const stocking = await stage.serve();
   const stock = await stage.stock(0, 0);
   await stocking.stop();

@@ -1,8 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { temporaryFolder } from '../test/support/leave-nothing.ts';
 import { median, middle, print, type Rate, textOf } from './figures.ts';
-import { type Measured, measure } from './measure.ts';
-import { GENERATOR } from './play.ts';
+import { type Measured, measure, type Shape } from './measure.ts';
+import { halfOf } from './play.ts';
 import { type Serve, type Stage, serveIn } from './stage.ts';
 import { yardstick } from './yardstick.ts';
 
@@ -12,8 +12,6 @@ import { yardstick } from './yardstick.ts';
  */
 
 const GREATEST_CONNECTIONS = 128;
-/** Clients at half load: enough that a client that waits does not delay the others. */
-const HALF_CONNECTIONS = 64;
 const STARTS = 5;
 const PROCESSES = [1, 2];
 
@@ -27,24 +25,18 @@ export type LatencyResult = { readonly alone: Load; readonly half: Load; readonl
 export async function measureLatency(stage: Stage, seconds: number, turns: number): Promise<LatencyResult> {
   const serve = await stage.serve();
   const stock = await stage.stock(0, 0);
-  const redeem = async (connections: number, pauseMs = 0): Promise<Load> => {
-    const shape = { connections, seconds, pauseMs };
+  const redeem = async (clients: Omit<Shape, 'seconds'>): Promise<Load> => {
+    const shape = { ...clients, seconds };
     const { perSecond, p50Ms, p99Ms, p999Ms, failed } = await measure(stage, serve, stock, 'redeem', shape);
     return { perSecond, p50Ms, p99Ms, p999Ms, failed };
   };
-  await redeem(GREATEST_CONNECTIONS);
+  await redeem({ connections: GREATEST_CONNECTIONS });
   const runs: Record<keyof LatencyResult, Load[]> = { alone: [], half: [], greatest: [] };
   for (let turn = 1; turn <= turns; turn++) {
-    const greatest = await redeem(GREATEST_CONNECTIONS);
-    // autocannon sends the requests of a second at its beginning. Only wrk can pause, so that autocannon
-    // gets fewer clients.
-    const half =
-      GENERATOR === 'wrk'
-        ? await redeem(HALF_CONNECTIONS, (HALF_CONNECTIONS / (greatest.perSecond / 2)) * 1000)
-        : await redeem(2);
+    const greatest = await redeem({ connections: GREATEST_CONNECTIONS });
     runs.greatest.push(greatest);
-    runs.half.push(half);
-    runs.alone.push(await redeem(1));
+    runs.half.push(await redeem(halfOf(greatest.perSecond)));
+    runs.alone.push(await redeem({ connections: 1 }));
     for (const name of ['alone', 'half', 'greatest'] as const)
       print(`  ${name}: ${show(runs[name].at(-1) as Load)}`);
   }

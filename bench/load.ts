@@ -5,11 +5,12 @@
 import { readFileSync } from 'node:fs';
 import autocannon from 'autocannon';
 import type { LoadPlan } from './play.ts';
+import { SEPARATOR } from './requests.ts';
 import { timesOf } from './statistics.ts';
 
 const plan = JSON.parse(process.argv[2] ?? '{}') as LoadPlan;
 const requests = readFileSync(plan.file, 'utf8')
-  .split('\0')
+  .split(SEPARATOR)
   .map((text) => {
     const [head = '', body = ''] = text.split('\r\n\r\n');
     const [first = '', ...lines] = head.split('\r\n');

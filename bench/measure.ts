@@ -76,17 +76,19 @@ export async function measure(
   const { result: load, ...cost } = await costOf(stage, serve, () =>
     play({ url: serve.url, file, ...shape }),
   );
-  const each = (ms: number) => (ms * 1000) / Math.max(1, load.answered);
   return {
     ...load,
     operation,
     connections: shape.connections,
-    serviceCpuUs: each(cost.serviceCpuMs),
-    databaseCpuUs: each(cost.databaseCpuMs),
+    serviceCpuUs: microsEach(cost.serviceCpuMs, load.answered),
+    databaseCpuUs: microsEach(cost.databaseCpuMs, load.answered),
     serviceMb: cost.serviceMb,
     databaseMb: cost.databaseMb,
   };
 }
+
+/** Processor time for each of some requests, in microseconds. */
+export const microsEach = (ms: number, count: number) => (ms * 1000) / Math.max(1, count);
 
 /** The cost of some work in service and database: processor time, and memory at its end. */
 export async function costOf<Result>(stage: Stage, serve: Serve, work: () => Promise<Result>) {

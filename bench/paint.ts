@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -8,7 +8,7 @@ import { startDemo } from '../test/support/demo.process.ts';
 import { countTransferred } from '../test/support/transferred.ts';
 import { fillDesk } from './desk.fill.ts';
 import { median, pause, print } from './figures.ts';
-import { type Given, numberOf } from './scenario.ts';
+import { type Given, keptIn, numberOf } from './scenario.ts';
 import { Stage } from './stage.ts';
 import { quantile, sorted } from './statistics.ts';
 
@@ -94,9 +94,7 @@ export async function run(given: Given): Promise<void> {
 
 /** How long it takes until the last row of 50 more is painted, in the lists of a large database. */
 async function measureLarge(given: Given): Promise<void> {
-  const { keep } = given.values;
-  if (typeof keep === 'string') await mkdir(keep, { recursive: true });
-  const stage = await Stage.open(typeof keep === 'string' ? keep : undefined);
+  const stage = await Stage.open(keptIn(given));
   await fillDesk(stage, numberOf(given, 'vouchers'));
   const { url, stop } = await stage.serve();
   const browser = await launchChromium();

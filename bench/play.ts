@@ -39,6 +39,19 @@ const MOST_THREADS = 2;
 /** The generator: wrk if it is installed, since it takes the least time from the service. */
 export const GENERATOR = spawnSync('wrk', ['--version']).error ? 'autocannon' : 'wrk';
 
+/** Clients at half load: enough that a client that waits does not delay the others. */
+const HALF_CONNECTIONS = 64;
+
+/**
+ * The clients at half of the greatest load. autocannon sends the requests of a second at its beginning. Only
+ * wrk can pause, so that autocannon gets fewer clients.
+ * @param perSecond the greatest load
+ */
+export const halfOf = (perSecond: number) =>
+  GENERATOR === 'wrk'
+    ? { connections: HALF_CONNECTIONS, pauseMs: (HALF_CONNECTIONS / (perSecond / 2)) * 1000 }
+    : { connections: 2 };
+
 /** Runs the load. @returns its figures */
 export function play(plan: LoadPlan): Promise<Load> {
   if (GENERATOR === 'autocannon') return runLoad(process.execPath, [AUTOCANNON, JSON.stringify(plan)]);

@@ -22,6 +22,10 @@ export type Stock = {
   readonly updatable: Iterator<string>;
 };
 
+/** The header with which a key calls. */
+export const basic = ({ keyId, secret }: { readonly keyId: string; readonly secret: string }) =>
+  `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
+
 type Maker = (stock: Stock, run: string, index: number) => string;
 
 const A = '/merchant-client/v2';

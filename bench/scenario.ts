@@ -6,5 +6,8 @@ export type Given = {
 
 export const numberOf = ({ values }: Given, name: string) => Number(values[name]);
 
+/** The folder in which the databases of a scenario stay, if they do. */
+export const keptIn = ({ values: { keep } }: Given) => (typeof keep === 'string' ? keep : undefined);
+
 /** Whether a part of a scenario is wanted: all are, unless some are named. */
 export const wants = ({ words }: Given, part: string) => words.length === 0 || words.includes(part);

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -18,7 +18,7 @@ import type { Caller } from '../src/operation.ts';
 import { createToken } from '../src/people/tokens.ts';
 import { end, opened, started, temporaryFolder } from '../test/support/leave-nothing.ts';
 import { pause } from './figures.ts';
-import type { Stock, Voucher } from './requests.ts';
+import { basic, type Stock, type Voucher } from './requests.ts';
 
 /**
  * The stage of a benchmark: a service in a process of its own on the embedded database, with everything
@@ -71,6 +71,7 @@ export class Stage {
 
   /** @param kept a folder that is not removed, and whose database is used if there is one */
   static async open(kept?: string): Promise<Stage> {
+    if (kept !== undefined) await mkdir(kept, { recursive: true, mode: 0o700 });
     const folder = kept ?? (await temporaryFolder('scrip-bench-'));
     const log = createLogger('warn');
     const embedded = await opened(
@@ -78,7 +79,12 @@ export class Stage {
       ({ release }) => release(),
     );
     const { service } = await opened(
-      () => openService(readConfig(environment(folder, 0)), { name: 'scrip-bench', create: true, log }),
+      () =>
+        openService(readConfig({ ...settingsIn(folder), SCRIP_PORT: '0' }), {
+          name: 'scrip-bench',
+          create: true,
+          log,
+        }),
       ({ close }) => close(),
     );
     const owner = new pg.Client({ connectionString: embedded.ownerUrl }).on('error', () => {});
@@ -96,7 +102,7 @@ export class Stage {
       productId: 1,
       float: { currency: 'USD', amountMinor: 900_000_000_000_000n },
     });
-    const authorization = `Basic ${Buffer.from(`${made.keyId}:${made.secret}`).toString('base64')}`;
+    const authorization = basic(made);
     const { context } = await authenticate(service, authorization);
     const databasePid = Number(note.split('\n')[0]);
     return new Stage(
@@ -170,8 +176,7 @@ export class Stage {
   /** Adds a merchant, which may redeem the vouchers of the first. @returns its credentials */
   async anotherMerchant(): Promise<string> {
     const other = { name: 'Another', permit: [], opaque: false, productId: 1 };
-    const { keyId, secret } = await createMerchant(this.operator, other);
-    return `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
+    return basic(await createMerchant(this.operator, other));
   }
 
   /** Lets batches be as large as the service can make them. */
@@ -229,7 +234,7 @@ export async function serveIn(
   const port = await freePort();
   const startedAt = performance.now();
   // The access log is on, as in production, but is not kept.
-  const env = { ...environment(folder, port), ...settings };
+  const env = { ...settingsIn(folder), SCRIP_PORT: String(port), ...settings };
   const child = started(() =>
     spawn(process.execPath, [...node, MAIN, 'serve', ...args], { env, stdio: 'ignore' }),
   );
@@ -242,10 +247,13 @@ export async function serveIn(
   return { pid: child.pid as number, url, readyMs: performance.now() - startedAt, stop: () => end(child) };
 }
 
-function environment(folder: string, port: number): NodeJS.ProcessEnv {
-  const own = { SCRIP_DATA_DIR: folder, SCRIP_PORT: String(port), SCRIP_DATABASE_URL: '', SCRIP_KEYS: '' };
-  return { ...process.env, ...own };
-}
+/** The settings of a process on a data folder. */
+export const settingsIn = (folder: string): NodeJS.ProcessEnv => ({
+  ...process.env,
+  SCRIP_DATA_DIR: folder,
+  SCRIP_DATABASE_URL: '',
+  SCRIP_KEYS: '',
+});
 
 /** Shuffles rows, so that consecutive requests do not use neighboring rows. */
 export function shuffle<T>(all: readonly T[]): T[] {

@@ -8,7 +8,7 @@ import { measureOperations } from './operations.ts';
 import { measureOverload } from './overload.ts';
 import { writeReport } from './report.ts';
 import { OPERATIONS, type OperationName } from './requests.ts';
-import { type Given, numberOf } from './scenario.ts';
+import { type Given, keptIn, numberOf } from './scenario.ts';
 import { Stage } from './stage.ts';
 
 type Shape = {
@@ -52,8 +52,7 @@ export async function run(given: Given): Promise<void> {
       entries: entries[index] ?? entries.at(-1) ?? 0,
     }));
   const [seconds, turns] = [numberOf(given, 'seconds'), numberOf(given, 'turns')];
-  const keep = typeof values['keep'] === 'string' ? values['keep'] : undefined;
-  const shape = { seconds, turns, sizes, redemptions: numberOf(given, 'redemptions'), keep };
+  const shape = { seconds, turns, sizes, redemptions: numberOf(given, 'redemptions'), keep: keptIn(given) };
   const stage = await Stage.open();
   const some = operations.filter(wanted);
   const report: Record<string, unknown> =

@@ -1,6 +1,6 @@
 import { createMerchant } from '../src/api-keys/create-merchant.ts';
 import { createKey } from '../src/api-keys/keys.ts';
-import type { Voucher } from './requests.ts';
+import { basic, type Voucher } from './requests.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -37,10 +37,6 @@ const MANY_CALLS = 10n ** 12n;
 
 function post(authorization: string, path: string, body: string): string {
   return `POST ${PREFIX}${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-}
-
-function basic({ keyId, secret }: { keyId: string; secret: string }): string {
-  return `Basic ${btoa(`${keyId}:${secret}`)}`;
 }
 
 const any = <T>(all: readonly T[], number: number) => all[number % all.length] as T;

@@ -1,5 +1,5 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { curveChart } from './curves.ts';
+import { curveChart } from './chart.ts';
 import { filled } from './figures.ts';
 import { digestOf, MEASURED, markOf, UNKNOWN } from './measured.ts';
 import { type Difference, percentiles, quantile, type Sorted } from './statistics.ts';

@@ -1,20 +1,34 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { print } from './figures.ts';
-import { measure, prepare } from './measure.ts';
-import { GENERATOR, play } from './play.ts';
-import type { Stock } from './requests.ts';
+import { costOf, measure, microsEach, prepare } from './measure.ts';
+import { halfOf, play } from './play.ts';
+import { SEPARATOR, type Stock } from './requests.ts';
 import { type Given, numberOf, wants } from './scenario.ts';
 import { type Serve, Stage, shuffle } from './stage.ts';
 import { compare, quantile, type Sorted, sorted } from './statistics.ts';
-import { type Case, forgetGuesses, MOST_SAMPLES, type Subject, subjectsOf } from './timing.cases.ts';
-import { measureGuessing } from './timing.guessing.ts';
+import {
+  type Case,
+  forgetGuesses,
+  guesserOf,
+  MOST_SAMPLES,
+  type Subject,
+  subjectsOf,
+  wrongPins,
+} from './timing.cases.ts';
 import { type SubjectResult, writeTimingReport } from './timing.report.ts';
 import { Wire } from './wire.ts';
 
 /** The warm-up before samples count: code is compiled, caches are filled, connections are open. */
 const WARM_UP = 300;
 const GREATEST_CONNECTIONS = 128;
-const HALF_CONNECTIONS = 64;
 const LOAD_SECONDS = 5;
+
+const GUESSERS = 64;
+/** Each waits for the end of a step of 50 ms; with many more the service would refuse some. */
+const GUESSERS_WAITING = 128;
+const GUESSING_SECONDS = 5;
+const GUESSING_TURNS = 3;
 
 const us = (ms: number) => `${Math.round(ms * 1000)} µs`;
 
@@ -75,14 +89,10 @@ async function besideLoad<T>(stage: Stage, serve: Serve, stock: Stock, work: () 
   const shape = { connections: GREATEST_CONNECTIONS, seconds: 3 };
   const { perSecond } = await measure(stage, serve, stock, 'redeem', shape);
   const file = await prepare(stage, stock, 'redeem', 0);
-  const half =
-    GENERATOR === 'wrk'
-      ? { connections: HALF_CONNECTIONS, pauseMs: (HALF_CONNECTIONS / (perSecond / 2)) * 1000 }
-      : { connections: 2 };
   print(`beside redemptions at half of ${Math.round(perSecond)} a second`);
   let over = false;
   const load = (async () => {
-    while (!over) await play({ url: serve.url, file, seconds: LOAD_SECONDS, ...half });
+    while (!over) await play({ url: serve.url, file, seconds: LOAD_SECONDS, ...halfOf(perSecond) });
   })();
   try {
     return await work();
@@ -108,6 +118,32 @@ async function measureSubjects(given: Given, stage: Stage, serve: Serve, stock: 
   };
   await (values['load'] ? besideLoad(stage, serve, stock, work) : work());
   if (values['report']) await writeTimingReport(values['load'] ? 'beside a load' : 'alone', results);
+}
+
+/**
+ * Wrong PINs a second, as balances: of a merchant that gets their status code, and of an opaque one, for
+ * which each has to do the work of an unknown code.
+ */
+async function measureGuessing(stage: Stage, serve: Serve, stock: Stock): Promise<void> {
+  const merchants = [
+    { name: 'told', connections: GUESSERS, authorization: await guesserOf(stage, false) },
+    { name: 'opaque', connections: GUESSERS_WAITING, authorization: await guesserOf(stage, true) },
+  ];
+  for (let turn = 0; turn <= GUESSING_TURNS; turn++) {
+    for (const { name, connections, authorization } of merchants) {
+      const file = join(stage.folder, 'guesses.requests');
+      await writeFile(file, wrongPins(authorization, stock.vouchers).join(SEPARATOR), { mode: 0o600 });
+      await forgetGuesses(stage);
+      const { result, ...cost } = await costOf(stage, serve, () =>
+        play({ url: serve.url, file, connections, seconds: GUESSING_SECONDS }),
+      );
+      if (turn === 0) continue;
+      const each = (ms: number) => Math.round(microsEach(ms, result.answered));
+      print(
+        `  ${name}: ${Math.round(result.answered / GUESSING_SECONDS)} wrong PINs a second, p50 ${result.p50Ms.toFixed(2)}, p99 ${result.p99Ms.toFixed(1)} ms; CPU of each: service ${each(cost.serviceCpuMs)} µs, database ${each(cost.databaseCpuMs)} µs`,
+      );
+    }
+  }
 }
 
 /**

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { end, started } from '../test/support/leave-nothing.ts';
 import { play } from './play.ts';
+import { SEPARATOR } from './requests.ts';
 import type { Stage } from './stage.ts';
 
 /**
@@ -98,7 +99,7 @@ async function loop(stage: Stage, script: string, seconds: number, clients: numb
 export function bareFastify(stage: Stage, seconds: number): Promise<number> {
   return besideBare(async (url) => {
     const file = join(stage.folder, 'bare.requests');
-    await writeFile(file, Array.from({ length: BARE_CONNECTIONS }, () => BARE_REQUEST).join('\0'));
+    await writeFile(file, Array.from({ length: BARE_CONNECTIONS }, () => BARE_REQUEST).join(SEPARATOR));
     const plan = { url, file, connections: BARE_CONNECTIONS };
     await play({ ...plan, seconds: 1 });
     return (await play({ ...plan, seconds })).perSecond;
