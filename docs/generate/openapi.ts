@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { bodyText, type Dialect, type Endpoint, Envelope, RefusalBody } from '../../src/http/endpoint.ts';
 import { fieldsOf, valueErrors } from '../../src/http/field-errors.ts';
 import { LIMITS, PathReference } from '../../src/http/fields.ts';
@@ -33,37 +34,21 @@ Both prefixes, \`/merchant-client/v2\` and \`/api/v2\`, serve the same vouchers,
 /** The reference page, as the service serves it. */
 const EXTERNAL_DOCS = { description: 'Guides and reference', url: '/docs/guides/' };
 
-/** When each refusal occurs. */
-const MEANINGS: Readonly<Record<RefusalCode, string>> = {
-  '98': 'the path, the method, the media type or the size of the body is not supported',
-  '01': 'the credentials are missing or wrong',
-  '97': 'the API key has guessed too often, or sends too many requests',
-  '04': 'your account is suspended',
-  '30': 'a field is missing, or has another type or form; `errors` lists every one',
-  '18': 'the reference is not well-formed',
-  '16': 'the quantity is not a whole number from 1 to the limit of the product',
-  '13': 'the amount is not above 0, has too many decimals or is too large; or the batch has another value',
-  '17': 'the expiry date is less than a day away',
-  '03': 'your account or your API key lacks the permission',
-  '15': 'the product is unknown, off sale or not yours',
-  '61': 'the amount is outside the limits of the product',
-  '94': 'another request has used this reference',
-  '14': 'the voucher does not exist',
-  '75': 'the PIN is locked after too many wrong ones',
-  '55': 'the PIN is wrong',
-  '44': 'the voucher was canceled or replaced',
-  '43': 'the voucher is blocked',
-  '54': 'the voucher has expired',
-  '40': 'the voucher is not active yet',
-  '41': 'the voucher is already active',
-  '47': 'the voucher is only accepted by the merchant that issued it',
-  '42': 'nothing is left on the voucher',
-  '58': 'the redemption has been updated before; `data` is the result of that update',
-  '51': 'the voucher holds less than this amount',
-  '50': 'your float is too low',
-  '60': 'nothing is found under this reference',
-  '91': 'the service is overloaded, or has no database: try again after `Retry-After`',
-};
+const ROW = /^\| (\d\d) \| ([^|]+) \|.*\| ([^|]+) \|$/gm;
+const LINK = /\[([^\]]+)\]\([^)]*\)/g;
+
+/** The message of each code, and when it occurs, as the page of status codes says it, without its links. */
+const MEANINGS = new Map(
+  [...readFileSync(new URL('../reference/status-codes.md', import.meta.url), 'utf8').matchAll(ROW)].map(
+    ([, code = '', message = '', when = '']) => [code, `${message}. ${when.replace(LINK, '$1')}`],
+  ),
+);
+
+function meaningOf(code: string): string {
+  const meaning = MEANINGS.get(code);
+  if (meaning === undefined) throw new Error(`status-codes.md does not say when ${code} occurs`);
+  return meaning;
+}
 
 /** Refusals of every endpoint. */
 const GENERAL: readonly RefusalCode[] = ['01', '97', '04', '91'];
@@ -184,8 +169,8 @@ function describeResponses(dialect: Dialect, endpoint: Endpoint): object {
       ...(here.length > 0 || hasNone ? [RefusalBody] : []),
     ];
     const lines = [
-      ...(isSuccess ? ['`00`: success'] : []),
-      ...(hasNone ? ['`99`: nothing is found under this reference'] : []),
+      ...(isSuccess ? [`\`00\`: ${meaningOf('00')}`] : []),
+      ...(hasNone ? [`\`99\`: ${meaningOf('99')}`] : []),
       ...here.map(({ code, meaning }) => `\`${code}\`: ${meaning}`),
     ];
     responses[httpStatus] = {
@@ -252,15 +237,11 @@ function refusalsOf(dialect: Dialect, endpoint: Endpoint): Documented[] {
       summary: message,
       value,
     };
-    return { httpStatus: dialect.statuses[code], code, meaning: MEANINGS[code], example };
+    return { httpStatus: dialect.statuses[code], code, meaning: meaningOf(code), example };
   });
   const transport = body ? transportRefusals(endpoint) : [];
   const bug = { summary: 'Internal error', value: JSON.parse(bodyText('96', 'Internal error')) };
-  return [
-    ...transport,
-    ...own,
-    { httpStatus: 500, code: '96', meaning: 'a bug in the service, which its operator sees', example: bug },
-  ];
+  return [...transport, ...own, { httpStatus: 500, code: '96', meaning: meaningOf('96'), example: bug }];
 }
 
 function missingField({ body }: Endpoint) {
@@ -274,15 +255,15 @@ function transportRefusals(endpoint: Endpoint): Documented[] {
   const document = ({ code, httpStatus, errors }: TransportRefusal, meaning: string, summary: string) => ({
     httpStatus,
     code,
-    meaning,
+    meaning: `${REFUSALS[code]}. ${meaning}`,
     example: { summary, value: JSON.parse(bodyText(code, REFUSALS[code], errors)) },
   });
   return [
-    document(notJson(), 'the body is not JSON, or holds a key twice', 'Not JSON'),
-    document(bodyTooLarge(), `the body is larger than ${BODY_LIMIT_BYTES / 1024} KiB`, 'Too large'),
+    document(notJson(), 'The body is not JSON, or has a key twice.', 'Not JSON'),
+    document(bodyTooLarge(), `The body is larger than ${BODY_LIMIT_BYTES / 1024} KiB.`, 'Too large'),
     document(
       wrongMediaType(mediaTypes),
-      `the media type is not ${mediaTypes.join(' or ')}`,
+      `The media type is not ${mediaTypes.join(' or ')}.`,
       'Wrong media type',
     ),
   ];
