@@ -157,6 +157,8 @@ test('SCRIP_KMS accepts AWS KMS and Vault over HTTPS, and no other address', () 
   for (const kms of [
     'aws:alias/scrip',
     'aws:1234-abcd',
+    'aws:arn:aws:kms:eu-central-1:111122223333:key/1234-abcd',
+    'aws:arn:aws-us-gov:kms:us-gov-west-1:111122223333:alias/scrip',
     'vault:https://vault.example.com:8200/transit/keys/scrip',
   ])
     assert.equal(isKms(kms), true, kms);
