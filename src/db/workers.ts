@@ -45,7 +45,7 @@ join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
 order by worker, b.bucket`);
 }
 
-/** A bucket moved while it was read. A repeated read is complete (`retrying`). */
+/** A bucket moved while it was read, or between two workers. A repeated read is complete (`retrying`). */
 class BucketMoved extends Error {
   readonly code = '40001';
 }
@@ -127,12 +127,13 @@ class Workers {
   /**
    * Returns the known worker of a bucket. Its functions cannot run on the coordinator: only the copies for a
    * bucket keep its shards in their place until the transaction ends.
+   * @throws BucketMoved if none was listed: the database is not available, and the places are read again
    */
   of(bucket: number): Database {
     // While the coordinator is away, the last known places are used.
     if (performance.now() - this.#readAt > PLACES_MS && !this.#reading) void this.refresh().catch(() => {});
     const worker = this.#byBucket.get(bucket);
-    if (!worker) throw new Error(`no worker is known for bucket ${bucket}`);
+    if (!worker) throw new BucketMoved(`no worker is known for bucket ${bucket}`);
     return worker;
   }
 

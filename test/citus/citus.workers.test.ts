@@ -79,6 +79,28 @@ test('an absent worker fails only the calls of its buckets, with 91, until it is
   await till.reconciles();
 });
 
+test('calls of a bucket whose worker is not listed get 91, until it is listed again', async (t) => {
+  const { till, url } = await openTill(t);
+  const vouchers = await till.vouchers(1, 25);
+  const [voucher] = vouchers as [Voucher];
+  const port = (await portsOf(url, vouchers)).get(voucher);
+  const list = (role: string) =>
+    asOwner(url, `update pg_dist_node set noderole = '${role}' where nodeport = ${port}`);
+  const answered = async (code: string) => {
+    for (let look = 0; ; look++) {
+      const { statusCode } = await till.ask(A.balance(voucher));
+      if (statusCode === code) return;
+      assert.ok(['00', '91'].includes(statusCode) && look < 200, `${statusCode} instead of ${code}`);
+      await sleep(50);
+    }
+  };
+  await answered('00');
+  await list('secondary');
+  await answered('91');
+  await list('primary');
+  await answered('00');
+});
+
 test('a transaction that reads all buckets is repeated if a bucket moves meanwhile', async (t) => {
   const { till, cluster, url } = await openTill(t);
   const vouchers = await till.vouchers(10, 25);
