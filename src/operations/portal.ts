@@ -26,6 +26,7 @@ import { invitations } from '../people/invite.ts';
 import { findUser, users } from '../people/users.ts';
 import { PORTAL_ROLES, type PortalRole } from '../principal.ts';
 import { notFound } from '../problem.ts';
+import { ownProducts } from '../products/own.ts';
 import { Input, Nullable, toId, Word } from '../schema.ts';
 import { disputes } from '../settlement/disputes.ts';
 import { settlementDocument } from '../settlement/document.ts';
@@ -258,6 +259,7 @@ export const PORTAL_OPERATIONS: readonly AnyOperation[] = [
   ...bound(MONEY, ofTransaction, transactions.show),
   ...bound(MONEY, null, declines.list),
   ...tableOf(ownRequest),
+  ...bound(MONEY, null, ownProducts),
   ...bound(ORDER, null, batches.generate),
   ...bound(MONEY, null, batches.list),
   ...bound(MONEY, ofBatch, batches.show, ownExports),

@@ -117,7 +117,7 @@ const disputeOne = changing({
   input: {
     id: SettlementId,
     comment: Line(2_000, 'What is doubted.', 'Two redemptions of the 3rd are missing.'),
-    line: Type.Optional(Nullable(Line(100, 'The line that it is about.', 'DEFAULT'))),
+    line: Type.Optional(Nullable(Line(100, 'The line that it is about, by its number.', '3'))),
   },
   output: Type.Object({ id: Text, settlementId: SettlementId, state: Text }),
   roles: MONEY,

@@ -86,15 +86,18 @@ export async function drawStatement(
     isStrong,
     isRuled: isStrong,
   });
-  const others = lines.filter(({ kind }) => stepOf(kind) === 'OTHER');
   const stepRows = stepsOf(settlement, lines).flatMap(({ kind, amount }) => {
+    const own = lines.filter((line) => stepOf(line.kind) === kind);
     // The other movements are named one by one.
     if (kind === 'OTHER')
-      return others.map((line) =>
-        total([words.kinds[line.kind] ?? line.kind, line.product].filter(Boolean).join(' '), line.amount),
-      );
+      return own.map((line) => {
+        const names = [words.kinds[line.kind] ?? line.kind, line.product].filter((name) => name !== null);
+        return total(numbered([line], names.join(' ')), line.amount);
+      });
     const isStrong = STRONG.includes(kind);
-    return amount === 0n && !isStrong ? [] : [total(words.steps[kind], amount, isStrong)];
+    // Those with a product have their numbers in its row.
+    const without = own.filter(({ product }) => product === null);
+    return amount === 0n && !isStrong ? [] : [total(numbered(without, words.steps[kind]), amount, isStrong)];
   });
   return draw({
     language,
@@ -155,6 +158,13 @@ function senderOf(
   return [sender, ...addressLines, ...more];
 }
 
+/** Returns a label with the numbers of its lines before it, such as "1–3 Gift card". */
+function numbered(lines: readonly Line[], label: string): string {
+  const [first, last] = [lines[0]?.line, lines.at(-1)?.line];
+  if (first === undefined) return label;
+  return `${first === last ? first : `${first}–${last}`} ${label}`;
+}
+
 /** Returns a row for each product: its steps, and what is left of them. */
 function productRows(
   lines: readonly Line[],
@@ -170,7 +180,7 @@ function productRows(
       return COUNTED.includes(step) ? `${text(sum(some))} (${count})` : text(sum(some));
     });
     const net = sum(own.filter(({ kind }) => isColumn(kind)));
-    return { cells: [own[0]?.productName ?? product, ...cells, text(net)] };
+    return { cells: [numbered(own, own[0]?.productName ?? product), ...cells, text(net)] };
   });
 }
 

@@ -44,7 +44,7 @@ export const WORDS: Readonly<Record<Language, Words>> = {
     account: (payee, last4) => `${payee}, account that ends with ${last4}`,
     vatNumber: (number) => `VAT no. ${number}`,
     columns: {
-      product: (currency) => `Product, in ${currency}`,
+      product: (currency) => `Lines, product, in ${currency}`,
       REDEEMED: 'Redemptions',
       REVERSED: 'Reversals',
       EARLIER_REVERSAL: 'From earlier periods',
@@ -78,7 +78,7 @@ export const WORDS: Readonly<Record<Language, Words>> = {
     account: (payee, last4) => `${payee}, Konto mit den letzten Zeichen ${last4}`,
     vatNumber: (number) => `USt-IdNr. ${number}`,
     columns: {
-      product: (currency) => `Produkt, in ${currency}`,
+      product: (currency) => `Zeilen, Produkt, in ${currency}`,
       REDEEMED: 'Einlösungen',
       REVERSED: 'Stornos',
       EARLIER_REVERSAL: 'Aus Vorzeiträumen',

@@ -5,11 +5,12 @@ import { balance, type Figure, fieldOf, moved, none, opening, sumOf, when } from
 import { COMMISSION, kindsOn, MovementWord, movementOf } from '../ledger/kinds.ts';
 import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
+import { ProductCode } from '../products/products.ts';
 import { columnsOf } from '../row.ts';
 import {
   Day,
   Money,
-  NullableText,
+  Nullable,
   Opening,
   PERCENT_PPM,
   Percent,
@@ -41,7 +42,11 @@ const LINE = when(
 );
 
 const LineSchema = Type.Object({
-  product: NullableText,
+  line: Type.Integer({
+    title: 'Number',
+    description: 'Its number, from 1, by which two people can name it.',
+  }),
+  product: Nullable(ProductCode),
   kind: Type.String({
     description: 'As in the journal. `EARLIER_REVERSAL`: reversals of redemptions before the first day.',
   }),
@@ -54,11 +59,12 @@ export type Line = Static<typeof LineSchema> & { readonly productName: string | 
 
 export async function linesOf(db: Queries, { id }: Settlement): Promise<Line[]> {
   return db.query(sql`
-select p.code as product, p.name as "productName",
+select row_number() over (order by l.product_id, l.kind, l.is_earlier)::integer as line,
+  p.code as product, p.name as "productName",
   case when l.is_earlier then 'EARLIER_REVERSAL' else l.kind::text end as kind, l.rows::float8 as rows,
   l.amount_minor as amount
 from settlement_lines l left join products p on p.id = l.product_id
-where l.settlement_id = ${id} order by l.product_id, l.kind, l.is_earlier`);
+where l.settlement_id = ${id} order by line`);
 }
 
 /**

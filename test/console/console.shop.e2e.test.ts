@@ -158,6 +158,10 @@ test('a merchant orders, prints, sells, takes, refunds and settles its cards', {
   await pdf.waitFor();
   // 100.10 of the day before, 10 + 25 − 4 of this day, less commission and VAT; and the cash.
   await page.getByRole('cell', { name: '136,16\u00a0USD' }).first().waitFor();
+  // A line has a number and the name of its product, with its code as the title.
+  const line = page.getByRole('row').filter({ hasText: 'Voucher' }).first();
+  await line.getByTitle('DEFAULT').waitFor();
+  assert.equal(await line.getByRole('cell').first().innerText(), '1');
   assert.match(await readPdf(await saves(page, () => pdf.click())), /^Payable USD 136\.16$/m);
   const proof = await saves(page, () => page.getByRole('link', { name: 'Beweis' }).click());
   const verifier = new Verifier();

@@ -3,6 +3,7 @@ import { before, describe, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { audit } from '../../src/audit/audit.ts';
 import type { Permission } from '../../src/context.ts';
+import { sql } from '../../src/db/sql.ts';
 import { exampleOf } from '../../src/http/operator/openapi.ts';
 import { merchants } from '../../src/merchants/merchants.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
@@ -64,6 +65,24 @@ describe('the portal', () => {
     );
     const found = await ask(one, 'POST', '/transactions/find', { reference: 'sale-1' });
     assert.equal(found.body.transactionId, one.transactionId);
+  });
+
+  test('names the products that a merchant may order, and those whose vouchers it has redeemed', async () => {
+    const wanted = { code: 'HERS', name: 'Only hers', merchantId: String(other.merchantId) };
+    const { status } = await api.call('POST', '/operator/v1/products', wanted);
+    assert.equal(status, 201);
+    const namesOf = async (side: Side) => {
+      const { body } = await ask(side, 'GET', '/products');
+      return body.items.map(({ code, name }: Record<string, string>) => `${code} ${name}`);
+    };
+    assert.deepEqual(await namesOf(other), ['DEFAULT Voucher', 'HERS Only hers']);
+    assert.deepEqual(await namesOf(one), ['DEFAULT Voucher']);
+    await api.testService.service.db.query(sql`
+insert into book_movements
+  (day, currency, kind, debit_kind, credit_kind, merchant_id, issuer_id, product_id, rows, amount_minor)
+select '2026-01-01', currency, 'REDEMPTION', 'VOUCHER', 'SETTLEMENT', ${one.merchantId}, ${other.merchantId}, id, 1, 1
+from products where code = 'HERS'`);
+    assert.deepEqual(await namesOf(one), ['DEFAULT Voucher', 'HERS Only hers']);
   });
 
   test('tells an opaque merchant nothing about a code whose PIN it did not know', async () => {

@@ -147,13 +147,13 @@ test('the statement cuts neither headings nor large amounts', async (t) => {
   const kinds = ['REDEMPTION', 'REDEMPTION_REVERSAL', 'EARLIER_REVERSAL', 'FEE', 'FEE_VAT', 'CASH_OUT'];
   const lines = kinds.map((kind, at) => {
     const amount = -123_456_789_012_345n - BigInt(at);
-    return { product: 'GIFT', productName: 'A gift card', kind, rows: 1_234_567 + at, amount };
+    return { line: at + 1, product: 'GIFT', productName: 'A gift card', kind, rows: 1_234_567 + at, amount };
   });
   const letter = await readLetter(ledger.started.service.db, settlement);
   const approved = { ...settlement, number, approvedAt, contentHash, outstanding: 1n };
   const pdf = await drawStatement(approved, lines, [], letter);
   const [page] = await readSheet(pdf);
-  const words = ['Redemptions', 'Reversals', 'From earlier periods', 'Commission', 'A gift card'];
+  const words = ['Redemptions', 'Reversals', 'From earlier periods', 'Commission', '1–6 A gift card'];
   const written = new Intl.NumberFormat('en', { minimumFractionDigits: 2 });
   const amounts = lines.map(({ amount }) =>
     written.format(dollars(amount) as Intl.StringNumericLiteral).replace('-', '−'),
@@ -181,7 +181,16 @@ test('the statement has a letterhead, the language of the merchant, and the curr
   const title = `Abrechnung ${settlement.number}`;
   for (const text of [
     ...['Gutscheine Beispiel GmbH', 'Hauptstraße 1', '10115 Berlin', 'USt-IdNr. DE123456789'],
-    ...[title, shop.merchant.name, 'Einlösungen', 'Produkt, in USD', '100,10 (2)', 'Zahlbar', 'USD 97,10'],
+    ...[
+      title,
+      shop.merchant.name,
+      'Einlösungen',
+      'Zeilen, Produkt, in USD',
+      '1–3 Voucher',
+      '100,10 (2)',
+      'Zahlbar',
+      'USD 97,10',
+    ],
     ...['keine Rechnung', 'Provision von 2,5 % auf USD 100,10'],
   ])
     assert.ok(page?.text.includes(text), `${text} in ${page?.text}`);

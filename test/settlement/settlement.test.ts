@@ -57,11 +57,11 @@ test('the close books commission and VAT, and the settlement is the sum of the e
   );
   const lines = await linesOf(ledger.started.service.db, draft);
   assert.deepEqual(
-    lines.map(({ product, kind, rows, amount }) => [product, kind, rows, dollars(amount)]),
+    lines.map(({ line, product, kind, rows, amount }) => [line, product, kind, rows, dollars(amount)]),
     [
-      ['DEFAULT', 'REDEMPTION', 2, '100.10'],
-      ['DEFAULT', 'FEE', 1, '-2.50'],
-      ['DEFAULT', 'FEE_VAT', 1, '-0.50'],
+      [1, 'DEFAULT', 'REDEMPTION', 2, '100.10'],
+      [2, 'DEFAULT', 'FEE', 1, '-2.50'],
+      [3, 'DEFAULT', 'FEE_VAT', 1, '-0.50'],
     ],
   );
   await proveSound(ledger.started.service);

@@ -122,8 +122,8 @@ function listsOf({ steps, rates, lines, payouts, earlier, disputes }: Settlement
     {
       key: 'lines',
       items: lines,
-      columns: ['kind', 'product', 'rows', 'amount'],
-      narrow: ['kind', 'product', 'amount'],
+      columns: ['line', 'kind', 'product', 'rows', 'amount'],
+      narrow: ['line', 'kind', 'product', 'amount'],
     },
     {
       key: 'payouts',

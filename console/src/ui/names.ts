@@ -8,20 +8,16 @@ function useFirst<Item>(path: string, enabled: boolean): readonly Item[] {
   return useItems<Item>(path, { query: { limit: 200 }, enabled, staleMs: 60_000 }) ?? [];
 }
 
-/** In the portal, everything belongs to one merchant. */
-function useOffered(list: string): boolean {
-  const { door, offers } = useApp();
-  return door === 'operator' && offers(list);
-}
-
 export function useMerchants(enabled = true) {
-  const isOffered = useOffered('merchant.list');
+  const { door, offers } = useApp();
+  // In the portal, everything belongs to one merchant.
+  const isOffered = door === 'operator' && offers('merchant.list');
   const merchants = useFirst<Listed<'merchant.list'>>('/merchants', enabled && isOffered);
   return { merchants, nameOf: (id: string) => merchants.find((each) => each.id === id)?.name };
 }
 
 export function useProducts(enabled = true) {
-  const isOffered = useOffered('product.list');
+  const isOffered = useApp().offers('product.list');
   return useFirst<Listed<'product.list'>>('/products', enabled && isOffered);
 }
 
