@@ -3,8 +3,8 @@ import { approvalsText } from '../generate/approvals.ts';
 import { auditText } from '../generate/audit.ts';
 import { commandsText } from '../generate/commands.ts';
 import { eventsText } from '../generate/events.ts';
-import { gaugesText } from '../generate/gauges.ts';
 import { kindsText } from '../generate/kinds.ts';
+import { metricsText } from '../generate/metrics.ts';
 import { problemsText } from '../generate/problems.ts';
 import { reportsText } from '../generate/reports.ts';
 import { rightsText } from '../generate/rights.ts';
@@ -37,7 +37,7 @@ const INSERTS: Readonly<Record<string, (argument: string) => string | Promise<st
   audit: auditText,
   commands: commandsText,
   events: eventsText,
-  gauges: gaugesText,
+  metrics: metricsText,
   problems: problemsText,
   reports: reportsText,
   rights: rightsText,

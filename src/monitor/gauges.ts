@@ -57,6 +57,9 @@ const single =
     '': (await one<Record<string, number | null>>(service.db, statement))[column] ?? null,
   });
 
+/** The gauge that is always there. */
+export const DATABASE_UP = { name: 'scrip_database_up', help: '1 while the database answers.' };
+
 /** The gauges by name. The key of a value without a label is ''. */
 export const GAUGES: Readonly<Record<string, Definition>> = {
   scrip_ready: {
@@ -197,11 +200,7 @@ select extract(epoch from now() - min(applied_at))::float8 as seconds from migra
 export function createGauges(service: Watched, dataDir: string | undefined): () => Promise<string> {
   const registry = new Registry();
   const registers = [registry];
-  const up = new Gauge({
-    name: 'scrip_database_up',
-    help: '1 while the database answers.',
-    registers,
-  });
+  const up = new Gauge({ ...DATABASE_UP, registers });
   const gauges = Object.entries(GAUGES).map(([name, { help, label, read }]) => {
     const gauge = new Gauge({ name, help, labelNames: label === undefined ? [] : [label], registers });
     return async () => {

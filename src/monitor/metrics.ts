@@ -19,6 +19,37 @@ const ROWS_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128];
 /** An internal error. */
 const ERROR = '96';
 
+/** What each metric is. Its labels follow. */
+export const METRICS = {
+  scrip_calls_total: {
+    help: 'Calls that were answered; `status` is a status code, so declines are those other than `00`.',
+    labelNames: ['variant', 'operation', 'status'],
+  },
+  scrip_call_seconds: {
+    help: 'How long calls took, from the head of the request to the end of the answer: a histogram.',
+    labelNames: ['variant', 'operation'],
+  },
+  scrip_gather_rows: {
+    help: 'Requests that one call to the database answered: a histogram.',
+    labelNames: [],
+  },
+  scrip_gather_wait_seconds: {
+    help: 'How long the first request of such a call had waited: a histogram.',
+    labelNames: [],
+  },
+  scrip_pool_connections: {
+    help: 'Connections to the database: `used`, `idle`, and statements that are `waiting` for one.',
+    labelNames: ['pool', 'state'],
+  },
+} as const;
+
+/** Returns what the library wants of a metric, whose labels it takes as an array of its own. */
+function described<Name extends keyof typeof METRICS>(name: Name, registers: Registry[]) {
+  const { help, labelNames } = METRICS[name];
+  type Label = (typeof METRICS)[Name]['labelNames'][number];
+  return { name, help, labelNames: [...labelNames] as Label[], registers };
+}
+
 /** Counts a call that has ended. */
 export type ObserveCall = (statusCode: string, durationMs: number) => void;
 
@@ -51,31 +82,13 @@ export function createMetrics(): Metrics {
   const registry = new Registry<PrometheusContentType>();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const calls = new Counter({
-    name: 'scrip_calls_total',
-    help: 'Calls that were answered, by operation, variant and status code.',
-    labelNames: ['variant', 'operation', 'status'],
-    registers,
-  });
+  const calls = new Counter(described('scrip_calls_total', registers));
   const latency = new Histogram({
-    name: 'scrip_call_seconds',
-    help: 'How long calls took, from the head of the request to the end of the answer.',
-    labelNames: ['variant', 'operation'],
+    ...described('scrip_call_seconds', registers),
     buckets: LATENCY_BUCKETS,
-    registers,
   });
-  const rows = new Histogram({
-    name: 'scrip_gather_rows',
-    help: 'Requests that were sent to the database in one call.',
-    buckets: ROWS_BUCKETS,
-    registers,
-  });
-  const wait = new Histogram({
-    name: 'scrip_gather_wait_seconds',
-    help: 'How long the first request of such a call had waited.',
-    buckets: WAIT_BUCKETS,
-    registers,
-  });
+  const rows = new Histogram({ ...described('scrip_gather_rows', registers), buckets: ROWS_BUCKETS });
+  const wait = new Histogram({ ...described('scrip_gather_wait_seconds', registers), buckets: WAIT_BUCKETS });
   const aggregator = new AggregatorRegistry();
   AggregatorRegistry.setRegistries(registry);
   return {
@@ -107,10 +120,7 @@ export function createMetrics(): Metrics {
 
 function watchPools(registry: Registry, pools: Pools): void {
   const gauge = new Gauge({
-    name: 'scrip_pool_connections',
-    help: 'Connections to the database, by pool and state; `waiting` counts statements that wait for one.',
-    labelNames: ['pool', 'state'],
-    registers: [registry],
+    ...described('scrip_pool_connections', [registry]),
     collect() {
       for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(pools)) {
         gauge.set({ pool, state: 'used' }, totalCount - idleCount);
