@@ -115,6 +115,7 @@ create table merchants (
   changed_by xid8 not null default pg_current_xact_id() -- the transaction of the last change
 );
 create index merchants_by_change on merchants (changed_by);
+create index merchants_by_name on merchants (lower(name), id); -- lists are sorted by it
 
 create table api_keys (
   id text primary key,

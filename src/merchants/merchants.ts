@@ -5,7 +5,7 @@ import { type Context, kept, type Operator, PERMISSIONS, type Permission, type S
 import type { Queries } from '../db/pool.ts';
 import { assign, type Sql, sql } from '../db/sql.ts';
 import { balance } from '../figure.ts';
-import { listing, type Order } from '../listing.ts';
+import { byText, listing, type Order } from '../listing.ts';
 import { DECIMALS_MAX, unitOf } from '../money.ts';
 import { type Asked, alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
@@ -268,7 +268,7 @@ const list = listing({
   item: MerchantSchema,
   columns: ['id', 'name', 'permissions', 'product', 'suspendedAt'],
   roles: SEE_VOUCHERS,
-  sorts: { id: sql`m.id`, isNewestFirst: false, keys: { createdAt: null } },
+  sorts: { id: sql`m.id`, isNewestFirst: false, keys: { name: byText(sql`m.name`), createdAt: null } },
   rows: ({ service }, { name = null }, _after, count, order) =>
     listMerchants(service.readDb, name, count, order),
 });
