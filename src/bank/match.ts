@@ -45,8 +45,9 @@ const REFERENCE_MIN = 4;
  * neither side fits another entry or movement. An entry that names an unpaid settlement is not suggested: its
  * payout has to be booked first.
  * @param accept whether suggestions are matched too
+ * @param dryRun only finds the pairs, and matches none
  */
-export async function matchBank(operator: Operator, accept: boolean): Promise<Matched> {
+export async function matchBank(operator: Operator, accept: boolean, dryRun = false): Promise<Matched> {
   const { service } = operator;
   return service.db.transaction(async (tx) => {
     await lockMatching(tx);
@@ -61,6 +62,7 @@ export async function matchBank(operator: Operator, accept: boolean): Promise<Ma
     const payouts = payoutsIn(left(entries), await payableSettlements(tx));
     for (const { entry } of payouts) used.add(entry);
     const suggested = suggestedPairs(left(entries), left(movements));
+    if (dryRun) return { exact, suggested, payouts };
     const store = async (some: readonly Pair[], how: How) => {
       for (const each of some) await storeMatch(tx, operator, each, each.entry.amount, how);
     };
@@ -337,6 +339,9 @@ const match = changing({
     accept: Type.Optional(
       Type.Boolean({ title: 'Accept suggestions', description: 'Match the suggestions too.' }),
     ),
+    dryRun: Type.Optional(
+      Type.Boolean({ 'x-asked': false, description: 'Only say what would be matched and suggested.' }),
+    ),
   },
   output: Type.Object({
     exact: Type.Array(PairSchema),
@@ -346,8 +351,8 @@ const match = changing({
   roles: MONEY,
   approval: alone('It moves no money, and a match can be taken back.'),
   asksReason: false,
-  async run(caller, { accept = false }) {
-    const { exact, suggested, payouts } = await matchBank(caller, accept);
+  async run(caller, { accept = false, dryRun = false }) {
+    const { exact, suggested, payouts } = await matchBank(caller, accept, dryRun);
     return {
       exact: exact.map(pairOf),
       suggested: suggested.map(pairOf),
@@ -369,6 +374,7 @@ const matchOne = changing({
   output: Type.Object({ entries: Entries, movements: Movements }),
   roles: MONEY,
   approval: alone('It moves no money, and a match can be taken back.'),
+  asksReason: false,
   audit: 'bank.match',
   async run(caller, { entries, movements }) {
     await matchByHand(caller, { entries, movements });

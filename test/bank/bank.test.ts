@@ -31,6 +31,8 @@ test('an entry that names the reference of a movement of the same amount is matc
       ],
     ],
   );
+  // One that only looks matches nothing.
+  assert.equal((await matchBank(ledger.operator, true, true)).exact.length, 1);
   const { exact, suggested } = await matchBank(ledger.operator, false);
   assert.deepEqual([exact.map(({ movement }) => movement.reference), suggested.length], [['INV-1001'], 0]);
   const [booked] = await ledger.sql<{ reference: string }>(

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Locator } from 'playwright-core';
 import { setBankAccount } from '../../src/bank/accounts.ts';
 import { saveMapping } from '../../src/bank/csv.ts';
 import { importBank } from '../../src/bank/import.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { MAPPING } from '../support/bank.ts';
-import { openBrowser, whyNoBrowser } from '../support/chromium.ts';
+import { inaccessible, openBrowser, whyNoBrowser } from '../support/chromium.ts';
 import { goes, openStage, opens } from '../support/console.scene.ts';
 
 /** A form says what its change comes to, also when that has changed in the meantime. */
@@ -75,4 +76,59 @@ test('a payout that the bank made and the books lack is booked from the page of 
   assert.deepEqual([state, payout?.bankReference, payout?.valueDate], ['PAID', 'B 1', '2026-03-02']);
   await goes(page, '/bank?tab=movements');
   await page.getByText('payout 1').waitFor();
+});
+
+test('an entry is matched with a movement beside it, by the suggestion or by keys, once the sums agree', {
+  skip,
+}, async (t) => {
+  const stage = await openStage(t);
+  const { operator } = stage.scene.ledger;
+  const { merchantId } = stage;
+  for (const [amount, reference] of [
+    [30, 'paid in'],
+    [12, 'one'],
+    [8, 'other'],
+  ] as const)
+    await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount, reference });
+  await setBankAccount(operator, { name: 'House', currency: 'USD' });
+  await saveMapping(operator, 'house', { ...MAPPING, entryReference: 'Ref' });
+  const rows = ['02.03.2026;A payment;30,00;B 1', '02.03.2026;Two payments;20,00;B 2'];
+  const bytes = Buffer.from(`Buchungstag;Zweck;Betrag;Ref\n${rows.join('\n')}\n`);
+  await importBank(operator, { account: 'House', bytes, format: 'csv', mapping: 'house' }, false);
+
+  const { page, faults } = await opens(openBrowser(t), stage, await stage.join('finance'), '/bank?tab=match');
+  const bank = page.getByRole('region', { name: 'Open entries of the bank' });
+  const books = page.getByRole('region', { name: 'Open movements of the books' });
+  const match = page.getByRole('main').getByRole('button', { name: 'Match by hand', exact: true });
+  const confirm = async () => {
+    await match.click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Match by hand' }).press('Enter');
+    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+  };
+  await bank.getByRole('button', { name: 'Fits: Top-up' }).click();
+  await page.getByRole('status').getByText('Bank: USD 30.00 · Books: USD 30.00').waitFor();
+  assert.deepEqual([...faults, ...(await inaccessible(page))], []);
+  await confirm();
+  await bank.getByText('A payment').waitFor({ state: 'hidden' });
+  await books.getByText('paid in').waitFor({ state: 'hidden' });
+
+  const checkOf = (side: Locator, text: string) =>
+    side.getByRole('row').filter({ hasText: text }).getByRole('checkbox');
+  await checkOf(bank, 'Two payments').focus();
+  await page.keyboard.press('Space');
+  await checkOf(books, 'one').focus();
+  await page.keyboard.press('x');
+  await page.getByText('Difference: +USD 8.00').waitFor();
+  assert.equal(await match.count(), 0);
+  await checkOf(books, 'other').focus();
+  await page.keyboard.press('Space');
+  await match.focus();
+  await confirm();
+  await bank.getByText('Every entry of the bank is matched.').waitFor();
+  const { items } = (await stage.ask(stage.owner, '/bank/entries')) as { items: { movements: object[] }[] };
+  assert.deepEqual(
+    items.map(({ movements }) => movements.length),
+    [2, 1],
+  );
+  assert.deepEqual(faults, []);
 });

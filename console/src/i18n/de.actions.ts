@@ -162,6 +162,10 @@ export const actions: Catalogue['actions'] = {
   'settlement.answer': ['Antworten', 'Beantwortet die Beanstandung des Händlers.'],
   'bank.import': ['Auszug einlesen', 'Ein Auszug wird ganz eingelesen oder gar nicht.'],
   'bank.match': ['Zuordnen', 'Ordnet Buchungen der Bank Bewegungen der Bücher zu.'],
+  'bank.match-by-hand': [
+    'Von Hand zuordnen',
+    'Buchung und Bewegungen gelten danach als ein und dasselbe Geld.',
+  ],
   'bank.unmatch': ['Zuordnung aufheben', 'Buchung und Bewegungen sind wieder offen.'],
   'bank.account': ['Konto hinzufügen', 'Benennt ein Konto, und wie viel eigenes Geld darauf liegt.'],
   'bank.mapping': [

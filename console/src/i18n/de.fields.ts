@@ -86,6 +86,7 @@ export const fields: Catalogue['fields'] = {
   disabledAt: 'Ausgeschaltet',
   disabledReason: 'Ausgeschaltet, weil',
   done: 'Erledigt',
+  dryRun: 'Nur prüfen',
   due: 'Fällig bis',
   dueAt: 'Nächster Versuch',
   dueOn: 'Fällig',

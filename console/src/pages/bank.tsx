@@ -21,6 +21,8 @@ import { Same } from '../ui/same.tsx';
 import { Value } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 import { guessColumns } from './bank-columns.ts';
+import { Matching } from './bank-match.tsx';
+import { useMatchTexts } from './bank-match-texts.ts';
 
 type Match = Answer<'bank.match'>;
 
@@ -64,7 +66,8 @@ const TABS: readonly Tab[] = [
 export function Screen() {
   const { bank: texts, nav } = useTexts();
   const { tab: _tab, ...search } = useFilters();
-  const tab = useTab(TABS.map(({ key }) => key));
+  const match = { key: 'match', label: useMatchTexts().tab, body: <Matching /> };
+  const tab = useTab([...TABS.map(({ key }) => key), match.key]);
   const [isImporting, setImporting] = useState(false);
   const [found, setFound] = useState<Match>();
   const { operations } = useApp();
@@ -91,7 +94,7 @@ export function Screen() {
             { name: 'bank.mapping' },
           ]}
         />
-        <Same name={`bank.${tab}`} given={search} />
+        <Same name={tab === match.key ? 'bank.match-by-hand' : `bank.${tab}`} given={search} />
       </PageHead>
       <Stack>
         {found && found.payouts.length > 0 && (
@@ -106,7 +109,7 @@ export function Screen() {
           </Panel>
         )}
         <Open />
-        <PageTabs tabs={tabs} />
+        <PageTabs tabs={[...tabs.slice(0, 1), match, ...tabs.slice(1)]} />
       </Stack>
     </>
   );
@@ -127,7 +130,7 @@ function Open() {
         <Stat
           key={account}
           label={texts.open(account)}
-          to="/bank?open=true"
+          to="/bank?tab=match"
           note={texts.openEntries(entries)}
         >
           <Figure of={figures?.['items.openAmount']} value={openAmount} around={[{ account }]}>

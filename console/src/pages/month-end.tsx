@@ -104,7 +104,7 @@ function Steps({ month, days }: { month: Month; days: readonly Day[] }) {
         isDone={closed === days.length}
         state={setup.progress(closed, days.length)}
       />
-      {open && line(texts.bank, '/bank?open=true', unmatched)}
+      {open && line(texts.bank, '/bank?tab=match', unmatched)}
       {settlements && line(texts.drafts, '/settlements?state=DRAFT', drafts)}
       {settlements && line(texts.unpaid, '/settlements?state=APPROVED', unpaid)}
       {settlements && line(texts.disputes, '/settlements', disputed)}
