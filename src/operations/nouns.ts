@@ -113,7 +113,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
     'the books: closed days that never change, and reports',
     async () => {
       const { DAY_ENDS } = await import('../settlement/fees.ts');
-      return (await import('../books/books.ts')).booksWith(DAY_ENDS);
+      return (await import('../books/table.ts')).booksWith(DAY_ENDS);
     },
   ],
   settlement: [

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
 import { exampleOf, PROBLEM_RESPONSES } from '../../src/http/operator/openapi.ts';
+import { PEOPLE } from '../../src/http/operator/sessions.ts';
 import type { AnyOperation, Fields } from '../../src/operation.ts';
 import { COMMANDS_ONLY } from '../../src/operations/commands-only.ts';
 import { mayPropose } from '../../src/operations/four-eyes.ts';
@@ -128,9 +129,22 @@ test('the OpenAPI document of the portal has its own cookie, and says what its o
 });
 
 describe('the reference page of the operator API', () => {
+  const read = () => readFile(new URL('../../docs/reference/operator-api.md', import.meta.url), 'utf8');
+
   test('names every role', async () => {
-    const page = await readFile(new URL('../../docs/reference/operator-api.md', import.meta.url), 'utf8');
+    const page = await read();
     for (const word of [...ROLES, ...PORTAL_ROLES]) assert.ok(page.includes(`\`${word}\``), word);
+  });
+
+  test('names every request of people, with the fields that it takes', async () => {
+    const [, section = ''] = (await read()).split('\n## People and sessions\n');
+    const rows = section.split('\n## ')[0]?.split('\n') ?? [];
+    for (const { called, takes } of PEOPLE) {
+      const request = called.replace(/:(\w+)/, '{$1}');
+      const own = rows.filter((row) => row.includes(`\`${request}\``)).join('\n');
+      for (const word of [request, ...Object.keys(takes.properties)])
+        assert.ok(own.includes(`\`${word}\``), `${request}: ${word}`);
+    }
   });
 });
 
