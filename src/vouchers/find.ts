@@ -1,4 +1,4 @@
-import Type, { type Static, type TObject } from 'typebox';
+import Type, { type Static, type TObject, type TString } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
@@ -11,7 +11,18 @@ import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
 import { ProductCode } from '../products/products.ts';
-import { AMOUNT_MAX, LookupReference, MerchantId, TransactionId, toId, Word } from '../schema.ts';
+import {
+  AMOUNT_MAX,
+  End,
+  LookupReference,
+  MerchantId,
+  Start,
+  Titled,
+  TransactionId,
+  toId,
+  Word,
+} from '../schema.ts';
+import { toEnd, toStart } from '../zone.ts';
 import { VOUCHER_STATES, VoucherSchema } from './show.ts';
 
 /** Finds vouchers for the operator: by code, by masked code, by their transactions, and by batch. */
@@ -100,6 +111,8 @@ const SCAN_MAX = 5_000;
 const BATCHES_MAX = 1_000;
 
 type Filters = Static<TObject<typeof FILTERS>>;
+/** From the first moment to the last one; null for an open end. */
+type Expiry = { readonly from: Date | null; readonly to: Date | null };
 type Batch = { readonly id: number; readonly quantity: number };
 type Place = readonly [batchId: number, serialNumber: string];
 
@@ -141,7 +154,7 @@ type Scanned = { scanned: number; lastBatch: number; lastSerial: string } & (Lis
 export function listVoucherRows(
   batchIds: readonly number[],
   [batchId, serialNumber]: Place,
-  filters: Filters,
+  filters: Filters & { readonly expiry?: Expiry },
   now: Date,
   most: { readonly scanned: number; readonly listed: number },
 ): Sql {
@@ -150,6 +163,7 @@ export function listVoucherRows(
     batchIds.length === 1 ? sql`r.batch_id = ${batchIds[0]}` : sql`r.batch_id = any (${batchIds}::int[])`;
   const state = filters.state ?? null;
   const balance = sql`v.balance_minor / 10::numeric ^ b.decimals`;
+  const { from = null, to = null } = filters.expiry ?? {};
   return sql`
 with scanned as materialized (
   select r.* from vouchers r
@@ -166,6 +180,8 @@ left join lateral (
   where (${state}::text is null or ${stateAt(now)} = ${state})
     and ${balance} between coalesce(${filters.balanceMin}::numeric, 0)
       and coalesce(${filters.balanceMax}::numeric, 'infinity')
+    and v.expires_at between coalesce(${from}::timestamptz, '-infinity')
+      and coalesce(${to}::timestamptz, 'infinity')
   order by v.batch_id desc, v.serial_number desc limit ${most.listed}
 ) f on true`;
 }
@@ -189,6 +205,8 @@ const State = Type.Optional(Word(VOUCHER_STATES, { description: 'Only vouchers i
 const Balance = (title: string, description: string) =>
   Type.Optional(Type.Number({ title, minimum: 0, maximum: AMOUNT_MAX, description, examples: [25] }));
 
+const Expiry = (title: string, moment: TString) => Type.Optional(Titled(title, moment));
+
 const FILTERS = {
   merchantId: Type.Optional(MerchantId),
   product: Type.Optional(ProductCode),
@@ -196,17 +214,23 @@ const FILTERS = {
   state: State,
   balanceMin: Balance('Balance from', 'Only vouchers with at least this balance.'),
   balanceMax: Balance('Balance to', 'Only vouchers with at most this balance.'),
+  expiresFrom: Expiry('Expires from', Start('The first expiry.')),
+  expiresTo: Expiry('Expires to', End('The last expiry.')),
 };
 
 const PAGED = { ...PAGE, ...FILTERS };
 
 /** Returns a page of vouchers: those of the newest batch first, and in a batch the last ones. */
-async function page(
-  { service: { readDb, keys, clock } }: Caller,
-  { cursor, limit = 50, ...filters }: Static<TObject<typeof PAGED>>,
-) {
-  const { batch, state, balanceMin, balanceMax } = filters;
-  const isSought = [state, balanceMin, balanceMax].some((each) => each !== undefined);
+async function page(caller: Caller, { cursor, limit = 50, ...given }: Static<TObject<typeof PAGED>>) {
+  const { readDb, keys, clock } = caller.service;
+  const { batch, state, balanceMin, balanceMax, expiresFrom, expiresTo } = given;
+  const sought = [state, balanceMin, balanceMax, expiresFrom, expiresTo];
+  const isSought = sought.some((each) => each !== undefined);
+  const expiry = {
+    from: expiresFrom ? await toStart(caller, expiresFrom, 'expiresFrom') : null,
+    to: expiresTo ? await toEnd(caller, expiresTo, 'expiresTo') : null,
+  };
+  const filters = { ...given, expiry };
   const batchId = batch === undefined ? null : await requireBatchId(readDb, batch);
   let place = cursor === undefined ? START : (readCursor(cursor) as unknown as Place);
   const batches = await readDb.query<Batch>(listBatchesOf(filters, batchId, place[0]));
@@ -237,7 +261,7 @@ const list = reading({
   name: 'voucher.list',
   summary: 'List vouchers, those of the newest batch first',
   description:
-    'With a state or a balance, a page may contain fewer vouchers than its limit, or none, and still have a ' +
+    'With a state, a balance or an expiry, a page may contain fewer vouchers than its limit, or none, and still have a ' +
     '`nextCursor`: each page looks through a bounded number of vouchers.',
   path: '/vouchers',
   input: PAGED,

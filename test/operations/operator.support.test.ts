@@ -125,6 +125,14 @@ describe('the operator API for support', () => {
     assert.deepEqual(await list('&balanceMax=17.5'), [[all[0]]]);
     assert.deepEqual(await list('&balanceMin=17.51'), [all.slice(1)]);
     assert.deepEqual(await list('&balanceMin=17.5&balanceMax=29.99'), [[all[0]]]);
+    const { expiresAt } = (await api.get(`/vouchers/${all[2]}`)).body;
+    const day = expiresAt.slice(0, 10);
+    const expiry = new Date(Date.parse(expiresAt) + 86_400_000).toISOString();
+    const extended = await api.post(`/vouchers/${all[2]}/extend`, { expiry });
+    assert.equal(extended.status, 200, JSON.stringify(extended.body));
+    assert.deepEqual(await list(`&expiresTo=${day}`), [all.filter((each) => each !== all[2])]);
+    assert.deepEqual(await list(`&expiresFrom=${expiry.slice(0, 10)}`), [[all[2]]]);
+    assert.deepEqual(await list(`&expiresFrom=${day}&expiresTo=${day}&balanceMax=17.5`), [[all[0]]]);
     // A page that looks through as many vouchers as it may, and finds none, is followed by those after them.
     await asOwner(
       api.testService.url,

@@ -84,6 +84,13 @@ export const LISTS: Readonly<Record<string, Sql>> = {
   'batches of a product whose vouchers are listed': listBatchesOf({ product: 'DEFAULT' }, null, 2 ** 31 - 1),
   vouchers: listVoucherRows([1], PLACE, {}, NOW, { scanned: 50, listed: 50 }),
   'vouchers by state': listVoucherRows([1], PLACE, { state: 'BLOCKED' }, NOW, SOUGHT),
+  'vouchers that expire by a time': listVoucherRows(
+    [1],
+    PLACE,
+    { expiry: { from: null, to: NOW } },
+    NOW,
+    SOUGHT,
+  ),
   'vouchers of several batches': listVoucherRows([1, 2], PLACE, { balanceMin: 1 }, NOW, SOUGHT),
   'vouchers by code': listByCodeRanges([{ first: FIRST, last: FIRST }], NOW),
   'vouchers by masked code': listByCodeRanges(

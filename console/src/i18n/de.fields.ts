@@ -107,6 +107,8 @@ export const fields: Catalogue['fields'] = {
   expired: 'Verfallen',
   expires: 'Läuft ab',
   expiresAt: 'Läuft ab',
+  expiresFrom: 'Läuft ab von',
+  expiresTo: 'Läuft ab bis',
   expiry: 'Neuer Ablauf',
   expiryDate: 'Läuft ab',
   expiryPolicy: 'Verfallener Wert geht an',

@@ -105,19 +105,21 @@ function FilterInput({ field, offered, value, apply }: InputProps) {
         onChange={(chosen) => apply(chosen ?? '')}
       />
     );
-  if (format === 'day')
+  if (format === 'day') {
+    const labelWidth = 24 + 7 * title.length;
     return (
       <TextInput
         size="xs"
         type="date"
-        w={176}
+        w={124 + labelWidth}
         aria-label={title}
         leftSection={<span className="quiet">{title}</span>}
-        leftSectionWidth={52}
+        leftSectionWidth={labelWidth}
         value={value.slice(0, 10)}
         onChange={(event) => apply(event.currentTarget.value)}
       />
     );
+  }
   return (
     <TextInput
       size="xs"
