@@ -146,7 +146,10 @@ function answerOf({ responses = {} }: Described): Schema | undefined {
   return content['application/json']?.schema;
 }
 
-/** A field of one name has one meaning, so all answers that have it say how it is shown. */
+/**
+ * A field of one name has one meaning, so all answers that have it say how it is shown. An `id` is of whatever
+ * has it, and shown as it is.
+ */
 function addShapes({ properties = {}, items, anyOf = [] }: Schema, shapes: Map<string, Shape>): void {
   for (const each of [...anyOf, ...(items ? [items] : [])]) addShapes(each, shapes);
   for (const [name, schema] of Object.entries(properties)) {
@@ -162,7 +165,7 @@ function addShapes({ properties = {}, items, anyOf = [] }: Schema, shapes: Map<s
       isMoney: isMoney || schema.format === 'money',
       isList: isList || [schema.type].flat().includes('array'),
       isSecret: isSecret || schema.secret === true,
-      format: schema['x-format'] ?? format,
+      format: name === 'id' ? '' : (schema['x-format'] ?? format),
       words: [...new Set([...words, ...optionsOf(schema)])],
     });
     addShapes(schema, shapes);

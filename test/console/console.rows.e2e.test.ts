@@ -57,6 +57,16 @@ test('of a long list, the rows that are added or selected are drawn, and not all
   assert.deepEqual(faults, []);
 });
 
+test('a merchant has its number and its name in the list', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await goes(page, '/merchants');
+  const row = page
+    .getByRole('row')
+    .filter({ has: page.locator(`a[href$="/merchants/${stage.merchantId}"]`) });
+  assert.deepEqual((await row.getByRole('cell').allInnerTexts()).slice(0, 2), [stage.merchantId, 'Shop']);
+});
+
 test('the head of a column sorts a list, in the address, the command and a saved view', {
   skip,
 }, async (t) => {
