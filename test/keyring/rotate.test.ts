@@ -3,8 +3,9 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
 import type { Context, Operator } from '../../src/context.ts';
-import { newRingKey } from '../../src/keyring/file.ts';
-import { openKeyRing } from '../../src/keyring/store.ts';
+import { openOwner } from '../../src/db/pool.ts';
+import { newKeyRing, newRingKey } from '../../src/keyring/file.ts';
+import { checkBeforeMigration, openKeyRing } from '../../src/keyring/store.ts';
 import {
   beginRotation,
   dropKey,
@@ -229,6 +230,14 @@ test('a dropped key is removed from the key file, even by a second run, and is d
     after: { keyId: ids[1], state: 'dropped' },
   });
   assert.deepEqual(others, []);
+});
+
+test('before a migration, a key ring must hold every key of the database but dropped ones', async (t) => {
+  const owner = await openOwner(given.url);
+  t.after(() => owner.close());
+  const check = (keys: string) => checkBeforeMigration(owner, { keys, dataDir: folderOf(t) }, false);
+  await check(`${newest}\n${routing}`);
+  await assert.rejects(check(newKeyRing()), /does not fit this database: its key ".*" is missing/);
 });
 
 test('a rotation adds a new key to a key file that can be written', async (t) => {
