@@ -12,6 +12,8 @@ const LEFT_OUT = /(^|\/)(node_modules|installed|results|\.git|\.cache)(\/|$)/;
 /** A test file that takes this many times its usual duration, and GRACE_MS, is stuck in a loop. */
 const SLOWER = 6;
 const GRACE_MS = 6_000;
+/** One that takes this long more than usual is stuck, too. */
+const LONGER_MS = 60_000;
 /** It is then run once more with this many times the limit. */
 const SECOND_LIMIT = 3;
 const ALONE_MS = 120_000;
@@ -107,7 +109,7 @@ class Hosts {
   async runTest(name: string, expectedMs: number): Promise<Result> {
     if (this.#files >= FILES_PER_HOST) this.close();
     const isNew = !this.#host?.connected;
-    const limitMs = expectedMs * SLOWER + GRACE_MS;
+    const limitMs = Math.min(expectedMs * SLOWER, expectedMs + LONGER_MS) + GRACE_MS;
     const result = await this.#ask(name, limitMs);
     if (result === 'passed' || result === 'failed') return result;
     this.close();
