@@ -19,6 +19,9 @@ test('of two first starts one creates the key file, and the other leaves it as i
   const file = keyFile({ dataDir: folderOf(t) });
   await Promise.all([createKeyFile(file), createKeyFile(file)]);
   const text = await readFile(file.path, 'utf8');
+  const ring = readKeyRing(text, 'it');
+  // With an entry for the routing key.
+  assert.deepEqual([ring.checks().length, ring.routingFrom], [1, undefined]);
   await createKeyFile(file);
   assert.equal(await readFile(file.path, 'utf8'), text);
   assert.deepEqual(await readdir(dirname(file.path)), ['keys']);

@@ -114,6 +114,7 @@ describe('a key ring', () => {
     fails('', /^SCRIP_KEYS contains no key$/);
     fails(' , \n', /^SCRIP_KEYS contains no key$/);
     fails(`${OLD},${OLD.slice(0, 4)}${keyOf(3)}`, /^SCRIP_KEYS names a key twice$/);
+    fails(`${OLD},routing:${keyOf(3)},routing:${keyOf(4)}`, /^SCRIP_KEYS names a key twice$/);
     fails(`${NEW},another:${NEW.slice(NEW.indexOf(':') + 1)}`, /^SCRIP_KEYS holds one key under two names$/);
     const key = keyOf(1);
     const broken = [
@@ -232,6 +233,14 @@ describe('a key ring', () => {
   });
 
   test('signs with the newest key, and verifies under the key that the tag names', () => {
+    const recorded = read(`k1:${keyOf(7)}`);
+    assert.equal(recorded.sign('text'), 'k1.SxRreMzjnnlfAv-Xw6vK4Q36wlJjZy1AsyJVC1cilg8');
+    const [signer] = recorded.signers();
+    assert.equal(
+      signer?.publicKey.toString('hex'),
+      '9a24233d7e673b0acae965a1ca915b386935df29ddadceed6a80a9b8faefc5c3',
+    );
+    assert.equal(signer?.sign('text').toString('hex').slice(0, 32), 'aff2bf636c3f3b1f852e84b9a55f0c0c');
     const tag = read(OLD).sign('text');
     const rotated = read(`${NEW},${OLD}`);
     assert.match(rotated.sign('text'), /^new-key\./);
