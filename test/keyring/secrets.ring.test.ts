@@ -221,7 +221,8 @@ describe('a key ring', () => {
   });
 
   test('routes each code, and hashes texts that it must find again, as it always has', () => {
-    const routed = read(`k1:${keyOf(7)},routing:${keyOf(9)}`);
+    // The entry of the routing key may be anywhere.
+    const routed = read(`routing:${keyOf(9)},k1:${keyOf(7)}`);
     assert.deepEqual(
       ['123456789012', '482913057641', '999999999999'].map((code) => routed.slotOf(code)),
       [29, 19, 16],
