@@ -46,6 +46,7 @@ export const none = (why: string): Figure => [{ none: why }];
 export const ENTRY = none('An entry of the journal itself, and not a sum.');
 export const SETTING = none('A setting, and not a sum.');
 export const REQUESTED = none('Of one request, and not a sum.');
+export const NUMBER = none('A number, not a figure.');
 export const COUNTED = none('A number of things, which are listed and not booked.');
 
 /** The page of one thing, of which the figure is a field. */

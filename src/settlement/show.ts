@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { balance, type Figure, fieldOf, moved, none, opening, sumOf, when } from '../figure.ts';
+import { balance, type Figure, fieldOf, moved, NUMBER, none, opening, sumOf, when } from '../figure.ts';
 import { COMMISSION, kindsOn, MovementWord, movementOf } from '../ledger/kinds.ts';
 import { reading } from '../operation.ts';
 import { SEE } from '../principal.ts';
@@ -42,10 +42,10 @@ const LINE = when(
 );
 
 const LineSchema = Type.Object({
-  line: Type.Integer({
-    title: 'Number',
-    description: 'Its number, from 1, by which two people can name it.',
-  }),
+  line: Opening(
+    NUMBER,
+    Type.Integer({ title: 'Number', description: 'Its number, from 1, by which two people can name it.' }),
+  ),
   product: Nullable(ProductCode),
   kind: Type.String({
     description: 'As in the journal. `EARLIER_REVERSAL`: reversals of redemptions before the first day.',

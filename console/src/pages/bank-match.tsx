@@ -2,10 +2,11 @@ import { Group, Stack, Text, UnstyledButton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import type { Answer, Listed } from '../answers.ts';
 import { send } from '../api.ts';
-import { figuresIn } from '../figures.ts';
+import { figuresIn, UNDECLARED } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
+import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { AGAIN_MS, useItems } from '../ui/items.ts';
 import { type Item, Rows } from '../ui/list.tsx';
@@ -134,7 +135,14 @@ function Left({ of }: { of: Open }) {
   const { left } = useMatchTexts();
   const format = useFormat();
   if (of.matched === 0) return null;
-  return <small className="quiet">{` ${left}: ${format.money(leftOf(of), of.currency)}`}</small>;
+  return (
+    <small className="quiet">
+      {` ${left}: `}
+      <Figure of={UNDECLARED.difference} value={leftOf(of)} around={[]}>
+        {format.money(leftOf(of), of.currency)}
+      </Figure>
+    </small>
+  );
 }
 
 function First({ of }: { of: readonly unknown[] }) {

@@ -1,8 +1,8 @@
 import { sql } from '../../db/sql.ts';
-import { fieldOf, none, sumOf } from '../../figure.ts';
+import { fieldOf, NUMBER, none, sumOf } from '../../figure.ts';
 import { listOf, withReversals } from '../../ledger/kinds.ts';
 import { listUnclaimed } from '../escheat.ts';
-import { type Declaration, type Definition, money, NUMBER, number, text, word } from './report.ts';
+import { type Declaration, type Definition, money, number, text, word } from './report.ts';
 
 const OF_VOUCHER = fieldOf('voucher.show', 'serialNumber');
 
