@@ -111,6 +111,8 @@ test('an entry is matched with a movement beside it, by the suggestion or by key
   await confirm();
   await bank.getByText('A payment').waitFor({ state: 'hidden' });
   await books.getByText('paid in').waitFor({ state: 'hidden' });
+  // The dialog gives the focus back a moment after it is gone.
+  await page.reload();
 
   const checkOf = (side: Locator, text: string) =>
     side.getByRole('row').filter({ hasText: text }).getByRole('checkbox');
