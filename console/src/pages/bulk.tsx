@@ -123,26 +123,23 @@ function Previewed({ preview, given }: { preview: Preview; given: Input }) {
   const navigate = useNavigate();
   const what = String(given['action']);
   const changes = format.number(preview.changes);
+  const worth = texts.worth(
+    preview.merchants.join(', '),
+    preview.worth.map(({ currency, amount }) => format.money(amount, currency)).join(', '),
+  );
   const act = {
     name: what === 'cancel' ? 'voucher.bulk-cancel' : 'voucher.bulk',
     label: texts.run(word(what), changes),
     given,
     isDanger: what !== 'extend',
-    effect: changes,
+    effect: preview.merchants.length > 0 ? worth : changes,
     onDone: ({ id }: Input) => void (id && navigate({ to: `/jobs/${id}` })),
   };
   return (
     <>
       <Alert color={preview.declined > 0 ? 'orange' : 'accent'} variant="light">
         {texts.effect(format.number(preview.total), changes, format.number(preview.declined))}
-        {preview.merchants.length > 0 && (
-          <Text size="sm">
-            {texts.worth(
-              preview.merchants.join(', '),
-              preview.worth.map(({ currency, amount }) => format.money(amount, currency)).join(', '),
-            )}
-          </Text>
-        )}
+        {preview.merchants.length > 0 && <Text size="sm">{worth}</Text>}
       </Alert>
       <Group>
         <Actions primary acts={[act]} />
