@@ -85,6 +85,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
   book: [
     '015-booking',
     'booking.statement.accounts',
+    'books.opening',
     'merchants.floats',
     'settlement.payout',
     'rows.written',

@@ -81,6 +81,8 @@ test('a row is dated at the expiry, unless a later row or a sealed slice comes a
   const [plain, used, meanwhile, sealed, last] = cards;
   bench.served.clock.set(at(3600));
   await redeem({ ...one, now: at(3600) }, { ...meanwhile, amount: 1 });
+  // Its last use counts, and not its first.
+  await redeem({ ...one, now: at(3600) }, { ...used, amount: 1 });
   bench.served.clock.set(at(5400));
   await redeem({ ...one, now: at(5400) }, { ...used, amount: 1 });
   for (const card of [plain, used, meanwhile]) await bench.expiresIn(card, 3600);
