@@ -113,7 +113,7 @@ const wordsOf = (text: Sql) =>
   sql`to_tsvector('simple'::regconfig, regexp_replace(${text}, '[^[:alnum:]]+', ' ', 'g'))`;
 
 /**
- * Returns merchants, oldest first unless there is another order by `m.id`.
+ * Returns merchants, oldest first unless there is another order, of `m.id` or `m.name`.
  * @param name beginnings of words of the name, in any case; null for all
  */
 export async function listMerchants(
@@ -128,7 +128,7 @@ select ${COLUMNS} from merchants m join products p on p.id = m.default_product_i
 where ${order.after} order by ${order.by} limit ${count}`);
   return db.query(sql`
 with found as materialized (
-  select m.id from merchants m
+  select m.id, m.name from merchants m
   where ${wordsOf(sql`m.name`)} @@ (
     select string_agg(quote_literal(w.lexeme) || ':*', ' & ') from unnest(${wordsOf(sql`${name}`)}) w
   )::tsquery

@@ -62,6 +62,18 @@ describe('the orders of lists', () => {
         assert.equal(new Set(up.map((item) => JSON.stringify(item))).size, up.length);
       });
 
+  for (const operation of SORTED)
+    for (const [filter, { examples }] of Object.entries<{ examples?: readonly unknown[] }>(
+      operation.input.properties,
+    ).filter(([name]) => !['sort', 'cursor', 'limit'].includes(name)))
+      test(`${operation.name} has them beside ${filter}`, async () => {
+        const value = encodeURIComponent(String(examples?.[0] ?? 1));
+        for (const sort of ordersOf(operation)) {
+          const { status, body } = await api.get(`${operation.path}?${filter}=${value}&sort=${sort}`);
+          assert.ok(status === 200 || body.errors[0].field === filter, JSON.stringify(body));
+        }
+      });
+
   test('one that a list does not have is refused with those that it has', async () => {
     const { status, body } = await api.get('/products?sort=currency');
     assert.equal(status, 400);
