@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { Service } from '../context.ts';
+import { kept, type Service } from '../context.ts';
 import { readLetterhead } from '../settings/letterhead.ts';
 import { serveFolder } from './files.ts';
 import { permissionsOf, policyOf } from './headers.ts';
@@ -22,6 +22,8 @@ const PAGES = [
 const NONCE = '__NONCE__';
 /** The name in the page of the portal, unless there is a letterhead. */
 const OPERATOR = 'name="application-name" content="Scrip"';
+/** How long the name is used before it is read again. */
+const NAME_MS = 1_000;
 
 /**
  * Returns a Content-Security-Policy that permits no other origin, neither to load from nor to send to, and
@@ -67,7 +69,7 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
         scope.get(path, async (request, reply) => {
           // Not a page, but an unknown path of the API with the same prefix.
           if (request.url.startsWith(`${PREFIXES.portal}/`)) throw new TransportRefusal('98', 404);
-          const named = html && (await nameOperator(html, service));
+          const named = html?.includes(OPERATOR) ? await nameOperator(html, service) : html;
           return sendPage(reply.header('permissions-policy', permissionsOf(devices)), named);
         });
     }
@@ -82,12 +84,32 @@ function readPage(file: string): string | undefined {
   }
 }
 
+/**
+ * The name of the operator in its letterhead, or null. Strangers ask for it, and its connections are those of
+ * the tills: however many ask, it is read at most once in a second, and only the first of them wait. While
+ * the database is away, the last known name is used.
+ */
+const operatorName = kept(({ readDb }) => {
+  let known: string | null = null;
+  let readAt: number | undefined;
+  let reading: Promise<void> | undefined;
+  const read = async () => {
+    ({ sender: known } = await readLetterhead(readDb).catch(() => ({ sender: known })));
+    readAt = performance.now();
+    reading = undefined;
+  };
+  return async () => {
+    if (readAt === undefined || performance.now() - readAt > NAME_MS) reading ??= read();
+    if (readAt === undefined) await reading;
+    return known;
+  };
+});
+
 /** Names the operator in a page, as its letterhead does. */
-async function nameOperator(html: string, { readDb }: Service): Promise<string> {
-  // Without the database, the page still comes, and says that the service is away.
-  const { sender } = await readLetterhead(readDb).catch(() => ({ sender: null }));
-  if (sender === null) return html;
-  return html.replace(OPERATOR, () => `name="application-name" content="${escapeHtml(sender)}"`);
+async function nameOperator(html: string, service: Service): Promise<string> {
+  const name = await operatorName(service)();
+  if (name === null) return html;
+  return html.replace(OPERATOR, () => `name="application-name" content="${escapeHtml(name)}"`);
 }
 
 function sendPage(reply: FastifyReply, html: string | undefined): FastifyReply {

@@ -16,7 +16,7 @@ import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { TITLES } from '../../src/problem.ts';
 import { PRECEDENCE } from '../../src/refusal.ts';
-import { serviceWithoutDatabase } from '../support/harness.ts';
+import { onDatabase, serviceWithoutDatabase } from '../support/harness.ts';
 
 /** The files of the console as the service sends them, and their sizes. */
 
@@ -83,6 +83,25 @@ test('the policy of the console allows only its own files', async (t) => {
     assert.doesNotMatch(body, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=|(src|href)="(?!\/console\/)/);
   }
   assert.equal(nonces.size, 4);
+});
+
+test('however many strangers open the portal, its operator is looked up once', async (t) => {
+  const service = serviceWithoutDatabase();
+  let reads = 0;
+  const query = async () => {
+    reads++;
+    return [{ value: JSON.stringify({ sender: 'Vouchers & "Sons" <$& Ltd>' }) }] as never[];
+  };
+  const app = buildServer(onDatabase(service, { ...service.db, query }));
+  t.after(() => app.close().then(() => service.db.close()));
+  const pages = await Promise.all(Array.from({ length: 50 }, () => app.inject({ url: '/portal/sign-in' })));
+  for (const { body } of pages)
+    assert.match(
+      body,
+      /name="application-name" content="Vouchers &amp; &quot;Sons&quot; &lt;\$&amp; Ltd&gt;"/,
+    );
+  await app.inject({ url: '/console/' });
+  assert.equal(reads, 1);
 });
 
 test('the files of the console are compressed, and cached forever', async (t) => {

@@ -106,8 +106,11 @@ test('before the sign-in, a portal names its operator, and has the language and 
   const sender = 'Vouchers & "Sons" <$& Ltd>';
   const sent = await stage.owner.browser.send('PATCH', '/settings/letterhead', { sender });
   assert.equal(sent.status, 200, sent.text);
-  await page.reload();
-  await page.getByText(sender, { exact: true }).waitFor();
+  // A change is on the page within a second.
+  while (!(await page.getByText(sender, { exact: true }).isVisible())) {
+    await page.reload();
+    await page.getByRole('button', { name: 'Dark' }).waitFor();
+  }
   await page.getByRole('button', { name: 'Dark' }).click();
   await page.getByRole('button', { name: 'Deutsch' }).click();
   await page.reload();
