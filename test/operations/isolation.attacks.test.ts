@@ -35,7 +35,19 @@ const ABSENT: typeof foreign = {
 /** Fields outside the path that name something; all others name nothing that anybody owns. */
 const NAMING = ['keyId', 'endpoint', 'after', 'serialNumber'] as const;
 const NAMES_NOTHING = [
-  ...['reason', 'cursor', 'limit', 'code', 'pin', 'amount', 'reference', 'refundReference', 'gtin', 'value'],
+  ...[
+    'reason',
+    'cursor',
+    'limit',
+    'sort',
+    'code',
+    'pin',
+    'amount',
+    'reference',
+    'refundReference',
+    'gtin',
+    'value',
+  ],
   ...[
     'at',
     'days',

@@ -81,6 +81,8 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const buttons = isSplit ? inReach.slice(0, shown) : offered;
   const rest = offered.filter((act) => !buttons.includes(act));
   const [harmless, dangerous] = [rest.filter((act) => !act.isDanger), rest.filter((act) => act.isDanger)];
+  // Its effect may depend on what is loaded after it was opened.
+  const latest = opened && offered.find((act) => labelOf(act) === labelOf(opened));
   const item = (act: Act) => (
     <Menu.Item
       key={labelOf(act)}
@@ -128,7 +130,11 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
           </Menu.Dropdown>
         </Menu>
       )}
-      <Suspense>{wasOpened && <ActionDialog act={opened} close={close} />}</Suspense>
+      <Suspense>
+        {wasOpened && (
+          <ActionDialog act={latest ? { ...opened, effect: latest.effect } : opened} close={close} />
+        )}
+      </Suspense>
     </>
   );
 }
