@@ -113,7 +113,7 @@ function addHelp(operation: string, { name, description = '' }: Field): void {
   help.set(`${operation}.${name}`, asHelp(description));
 }
 
-/** What only forms and the search need is in a file of its own. What is false, 0 or empty needs no byte. */
+/** Leaves out help, which is in a file of its own, and values that are false, zero or empty. */
 const asSent = (name: string, value: unknown) =>
   ['summary', 'description', 'example'].includes(name) || value === false || value === '' || value === 0
     ? undefined

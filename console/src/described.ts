@@ -6,8 +6,8 @@ import type { Figure } from './figures.ts';
 type Choices = Readonly<Record<'operator' | 'merchant', readonly string[]>>;
 
 /**
- * A field of an operation's input, from the OpenAPI document of the service. What is false, 0 or an empty text
- * is left out of the build (../generate.ts).
+ * A field of an operation's input, from the OpenAPI document of the service. The build leaves out values that
+ * are false, zero or empty (../generate.ts).
  */
 export type Field = {
   readonly name: string;
@@ -56,7 +56,7 @@ export type Operation = {
   readonly figures: Readonly<Record<string, Figure>>;
 };
 
-/** What the answers say about a field of this name: how its value is shown. What is not so is left out, too. */
+/** How the value of a field with this name is shown, by the answers. The build leaves out false values. */
 export type Shape = {
   readonly isKnown: boolean;
   readonly isMoney?: boolean;

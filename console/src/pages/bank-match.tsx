@@ -130,7 +130,7 @@ export function Matching() {
   );
 }
 
-/** What is left of an entry or a movement of which a part is matched. */
+/** The open amount of an entry or a movement that is matched in part. */
 function Left({ of }: { of: Open }) {
   const { left } = useMatchTexts();
   const format = useFormat();
