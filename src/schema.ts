@@ -35,6 +35,23 @@ export function Titled<Schema extends TSchema>(title: string, schema: Schema): S
   return { ...schema, title };
 }
 
+/** A part of a long form, by the names of their titles in the console. */
+type Section =
+  | ('identity' | 'file' | 'columns' | 'value' | 'validity')
+  | ('rates' | 'payout' | 'payer' | 'settlements');
+
+/**
+ * Fields that stand in one section of a form. The sections, and the fields of each, have the order of the
+ * input.
+ */
+export function inSection<Fields extends TProperties>(section: Section, fields: Fields): Fields {
+  const placed = Object.entries<TSchema>(fields).map(([field, schema]) => {
+    const own = { ...schema, 'x-section': section };
+    return [field, Type.IsOptional(schema) ? Type.Optional(own) : own];
+  });
+  return Object.fromEntries(placed);
+}
+
 const ID_MAX = 2_147_483_647;
 
 /** An id in the path or in a field. */

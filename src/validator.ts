@@ -11,6 +11,7 @@ const VOCABULARY = [
   'x-roles',
   'x-choices',
   'x-asked',
+  'x-section',
   'option',
   'positional',
   'stdin',

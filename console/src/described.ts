@@ -1,4 +1,5 @@
 import type { Figure } from './figures.ts';
+import type { Catalogue } from './i18n/en.ts';
 
 /** The operations of the service, as its OpenAPI document describes them. */
 
@@ -33,6 +34,8 @@ export type Field = {
   /** The option of the command line without dashes; null for an argument, and for a field of no command. */
   readonly option: string | null;
   readonly isArgument?: boolean;
+  /** The part of a long form in which the field stands. */
+  readonly section: keyof Catalogue['sections'] | undefined;
   /** Whether a form asks for it. */
   readonly isAsked?: boolean;
 };
@@ -94,6 +97,7 @@ type Schema = {
   'x-option'?: string;
   'x-argument'?: string;
   'x-asked'?: boolean;
+  'x-section'?: keyof Catalogue['sections'];
   'x-choices'?: Choices;
   'x-roles'?: readonly string[];
   stdin?: boolean;
@@ -255,5 +259,6 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     option: schema['x-option'] ?? null,
     isArgument: schema['x-argument'] !== undefined,
     isAsked: schema['x-asked'] ?? true,
+    section: schema['x-section'],
   };
 }

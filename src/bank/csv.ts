@@ -8,7 +8,7 @@ import { alone, changing, reading } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
-import { Line, Nullable, Positional, Text, Titled, Word } from '../schema.ts';
+import { inSection, Line, Nullable, Positional, Text, Titled, Word } from '../schema.ts';
 import { accountNumber as asNumber } from './iban.ts';
 import { type Account, Collected, describe, type Statement } from './statement.ts';
 
@@ -103,13 +103,14 @@ const save = changing({
   summary: "Save how the columns of a bank's CSV are read",
   path: '/bank/mappings',
   input: {
-    name: Positional(MappingName),
-    ...required,
-    dateFormat: Type.Optional(dateFormat),
-    decimal: Type.Optional(decimal),
-    entryReference: Type.Optional(entryReference),
-    delimiter: Type.Optional(delimiter),
-    encoding: Type.Optional(encoding),
+    ...inSection('file', {
+      name: Positional(MappingName),
+      delimiter: Type.Optional(delimiter),
+      encoding: Type.Optional(encoding),
+      decimal: Type.Optional(decimal),
+      dateFormat: Type.Optional(dateFormat),
+    }),
+    ...inSection('columns', { ...required, entryReference: Type.Optional(entryReference) }),
   },
   output: Named,
   roles: MONEY,

@@ -15,6 +15,7 @@ import {
   Amount,
   Currency,
   Gtin,
+  inSection,
   Line,
   MerchantId,
   Money,
@@ -128,7 +129,15 @@ const CARDS = {
   design: Nullable(DesignName, { description: 'The design of its cards; null: black on white.' }),
 };
 
-const CHANGES = Type.Partial(Type.Object({ name: Name, ...TERMS, ...AMOUNTS, ...CARDS })).properties;
+const { maxQuantity, ...OF_TIME } = TERMS;
+const CHANGES = Type.Partial(
+  Type.Object({
+    ...inSection('identity', { name: Name, ...CARDS }),
+    ...inSection('value', { ...AMOUNTS, maxQuantity }),
+    ...inSection('validity', OF_TIME),
+  }),
+).properties;
+const { name: _name, ...OTHER_CHANGES } = CHANGES;
 
 const ProductSchema = Type.Object(
   {
@@ -337,15 +346,16 @@ const create = changing({
   summary: 'Create a product',
   path: '/products',
   input: {
-    code: ProductCode,
-    ...CHANGES,
-    name: Name,
-    activation: Type.Optional(Activation),
-    scope: Type.Optional(Scope),
-    currency: Type.Optional(Currency),
-    merchantId: Type.Optional(
-      Nullable(MerchantId, { description: 'The only merchant that may generate it.' }),
-    ),
+    ...inSection('identity', {
+      code: ProductCode,
+      name: Name,
+      currency: Type.Optional(Currency),
+      merchantId: Type.Optional(
+        Nullable(MerchantId, { description: 'The only merchant that may generate it.' }),
+      ),
+    }),
+    ...OTHER_CHANGES,
+    ...inSection('validity', { activation: Type.Optional(Activation), scope: Type.Optional(Scope) }),
   },
   output: ProductSchema,
   roles: MANAGE,

@@ -13,7 +13,19 @@ import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { checkDay, Day, FileSchema, Line, NullableText, Text, Time, Titled, toId, Word } from '../schema.ts';
+import {
+  checkDay,
+  Day,
+  FileSchema,
+  inSection,
+  Line,
+  NullableText,
+  Text,
+  Time,
+  Titled,
+  toId,
+  Word,
+} from '../schema.ts';
 import { today } from '../zone.ts';
 import { latin, type Paid, writePain } from './pain.ts';
 import { dueSettlements, getSettlement, type Settlement, SettlementId } from './settlements.ts';
@@ -186,38 +198,48 @@ export const payoutFile = changing({
     'that is in an earlier file is refused, unless it is named with `again` and a reason.',
   path: '/settlements/file',
   input: {
-    format: Format,
-    accounts: Type.String({
-      title: 'Accounts of the merchants',
-      minLength: 1,
-      maxLength: ACCOUNTS_MAX,
-      description:
-        'The accounts of the merchants, as CSV with the columns merchantId, name, iban, bic. It is not stored.',
-      file: 'utf8',
-      examples: ['merchantId,name,iban,bic\n5,Kiosk,DE89370400440532013000,\n'],
+    ...inSection('settlements', {
+      settlements: Type.Optional(
+        Type.Array(SettlementId, {
+          minItems: 1,
+          maxItems: SETTLEMENTS_MAX,
+          uniqueItems: true,
+          description: 'The settlements to pay; left out: all that are due and in no file.',
+        }),
+      ),
+      due: Type.Optional(
+        Type.String({
+          title: 'Due by',
+          ...Day,
+          description: 'All that are due by this day; left out: today.',
+        }),
+      ),
+      again: Type.Optional(
+        Type.Boolean({
+          title: 'Do it again',
+          description: 'Pay settlements of an earlier file, which the bank did not execute.',
+        }),
+      ),
     }),
-    payerName: Titled('Payer', Line(70, 'The owner of your account.', 'Operator Ltd')),
-    payerIban: Titled('Your IBAN', Line(IBAN_MAX, 'Your account.', 'DE89370400440532013000')),
-    payerBic: Type.Optional(
-      Type.String({ title: 'Your BIC', pattern: BIC.source, description: 'Its bank.' }),
-    ),
-    settlements: Type.Optional(
-      Type.Array(SettlementId, {
-        minItems: 1,
-        maxItems: SETTLEMENTS_MAX,
-        uniqueItems: true,
-        description: 'The settlements to pay; left out: all that are due and in no file.',
+    ...inSection('file', {
+      format: Format,
+      accounts: Type.String({
+        title: 'Accounts of the merchants',
+        minLength: 1,
+        maxLength: ACCOUNTS_MAX,
+        description:
+          'The accounts of the merchants, as CSV with the columns merchantId, name, iban, bic. It is not stored.',
+        file: 'utf8',
+        examples: ['merchantId,name,iban,bic\n5,Kiosk,DE89370400440532013000,\n'],
       }),
-    ),
-    due: Type.Optional(
-      Type.String({ title: 'Due by', ...Day, description: 'All that are due by this day; left out: today.' }),
-    ),
-    again: Type.Optional(
-      Type.Boolean({
-        title: 'Do it again',
-        description: 'Pay settlements of an earlier file, which the bank did not execute.',
-      }),
-    ),
+    }),
+    ...inSection('payer', {
+      payerName: Titled('Payer', Line(70, 'The owner of your account.', 'Operator Ltd')),
+      payerIban: Titled('Your IBAN', Line(IBAN_MAX, 'Your account.', 'DE89370400440532013000')),
+      payerBic: Type.Optional(
+        Type.String({ title: 'Your BIC', pattern: BIC.source, description: 'Its bank.' }),
+      ),
+    }),
   },
   output: FileSchema,
   files: ['application/xml', 'text/csv'],

@@ -17,6 +17,7 @@ import { columnsOf } from '../row.ts';
 import {
   checkDay,
   Day,
+  inSection,
   Line,
   MerchantId,
   Nullable,
@@ -104,40 +105,46 @@ where t.merchant_id = ${id} order by t.product_id, t.valid_from limit 10000`);
 const OF_MERCHANT = ['period', 'minPayout', 'delayDays', 'payee', 'iban'] as const;
 
 const NewTerms = {
-  merchantId: MerchantId,
-  product: Type.Optional(
-    Nullable(ProductCode, { description: 'Left out: all products without terms of their own.' }),
-  ),
-  from: Type.String({ ...Day, description: 'The first day, which is not closed yet.' }),
-  commission: Percent('In percent of what is redeemed.'),
-  vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
-  period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
-  minPayout: Type.Optional(
-    Type.Number({
-      title: 'Minimum payout',
-      minimum: 0,
-      maximum: 999_999_999_999,
-      description: 'Smaller amounts are carried over. In major units; left out: 0.',
-      examples: [25],
-    }),
-  ),
-  delayDays: Type.Optional(
-    Type.Integer({
-      minimum: 0,
-      maximum: DELAY_MAX_DAYS,
-      description: 'From the end of the period to the payout.',
-      option: 'delay',
-    }),
-  ),
-  payee: Type.Optional(Line(100, 'How you name the bank account.', 'Kiosk at the bank of the town')),
-  iban: Type.Optional(
-    Line(
-      50,
-      'The account that payout files pay. Its last four characters and a keyed digest are stored; left out: ' +
-        'no payout file pays the merchant.',
-      'DE89370400440532013000',
+  ...inSection('identity', {
+    merchantId: MerchantId,
+    product: Type.Optional(
+      Nullable(ProductCode, { description: 'Left out: all products without terms of their own.' }),
     ),
-  ),
+    from: Type.String({ ...Day, description: 'The first day, which is not closed yet.' }),
+  }),
+  ...inSection('rates', {
+    commission: Percent('In percent of what is redeemed.'),
+    vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
+  }),
+  ...inSection('payout', {
+    period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
+    minPayout: Type.Optional(
+      Type.Number({
+        title: 'Minimum payout',
+        minimum: 0,
+        maximum: 999_999_999_999,
+        description: 'Smaller amounts are carried over. In major units; left out: 0.',
+        examples: [25],
+      }),
+    ),
+    delayDays: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: DELAY_MAX_DAYS,
+        description: 'From the end of the period to the payout.',
+        option: 'delay',
+      }),
+    ),
+    payee: Type.Optional(Line(100, 'How you name the bank account.', 'Kiosk at the bank of the town')),
+    iban: Type.Optional(
+      Line(
+        50,
+        'The account that payout files pay. Its last four characters and a keyed digest are stored; left out: ' +
+          'no payout file pays the merchant.',
+        'DE89370400440532013000',
+      ),
+    ),
+  }),
 };
 
 /** Returns the minimum payout as text. It has as many decimals as the currency with the most. */

@@ -7,7 +7,6 @@ import { unopened } from '../../console/src/i18n/de.figures.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
 import { en } from '../../console/src/i18n/en.ts';
-import { LONG_FORM, SECTIONS } from '../../console/src/ui/sections.ts';
 import { FOR_PAGES } from '../../src/http/headers.ts';
 import { describeApi } from '../../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../../src/http/operator/routes.ts';
@@ -16,6 +15,7 @@ import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { TITLES } from '../../src/problem.ts';
 import { PRECEDENCE } from '../../src/refusal.ts';
+import { parametersOf } from '../../src/schema.ts';
 import { onDatabase, serviceWithoutDatabase } from '../support/harness.ts';
 
 /** The files of the console as the service sends them, and their sizes. */
@@ -263,23 +263,24 @@ test('every English label has a German one', () => {
   assert.deepEqual(missing, []);
 });
 
+/** From this many fields on, a form has sections. */
+const LONG_FORM = 9;
+
 test('a long form has sections, with each of its fields in one of them', () => {
+  const used = new Set<string>();
   const isAsked = (schema: object) => !('x-asked' in schema && schema['x-asked'] === false);
   // These have no form, or one of their own.
   const others = /^(voucher\.(find|bulk.*)|approval\..*|till\..*|bank\.import)$/;
-  for (const { name, effect, input } of OPERATIONS) {
-    const asked = Object.entries<object>(input.properties).filter(([, schema]) => isAsked(schema));
+  for (const { name, path, effect, input } of OPERATIONS) {
+    const inPath = parametersOf(path);
+    const fields = Object.entries<object>(input.properties).filter(([field]) => !inPath.includes(field));
+    const asked = fields.filter(([, schema]) => isAsked(schema));
+    for (const [, schema] of asked) if ('x-section' in schema) used.add(String(schema['x-section']));
     if (effect === 'read' || asked.length < LONG_FORM || others.test(name)) continue;
-    const named = Object.values(SECTIONS[name] ?? {}).flat();
-    const fields = asked.map(([field]) => field).filter((field) => field !== 'reason');
-    // A form of a change has some of the fields of the form that makes the thing.
-    assert.deepEqual(
-      fields.filter((field) => !named.includes(field)),
-      [],
-      name,
-    );
-    assert.equal(new Set(named).size, named.length, name);
+    const loose = asked.filter(([field, schema]) => field !== 'reason' && !('x-section' in schema));
+    assert.deepEqual(loose, [], name);
   }
+  assert.deepEqual([...used].sort(), Object.keys(en.sections).sort());
 });
 
 /** The reasons why figures have no entries, in what operations and reports declare. */

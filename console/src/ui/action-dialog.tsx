@@ -6,7 +6,6 @@ import { ActionForm, type Held } from './action-form.tsx';
 import type { Act } from './actions.tsx';
 import { useApp } from './app.tsx';
 import { Dialog } from './dialog.tsx';
-import { SECTIONS } from './sections.ts';
 import { useWords } from './words.ts';
 
 /** The dialog of an action, which is open as long as there is one. */
@@ -37,7 +36,7 @@ export function ActionDialog({ act, close }: { act: Act | undefined; close(): vo
       withCloseButton={!isSecret}
       title={act && (act.label ?? words.action(act.name).label)}
       closeOnClickOutside={false}
-      size={act && act.name in SECTIONS ? 760 : undefined}
+      size={operation?.fields.some(({ section }) => section) ? 760 : undefined}
     >
       {act && operation && <ActionForm act={act} operation={operation} hold={hold} close={end} />}
     </Dialog>

@@ -156,7 +156,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
               {effect}
             </Alert>
           )}
-          {sectionsOf(name, fields).map(({ title, fields: own }) => {
+          {sectionsOf(fields).map(({ title, fields: own }) => {
             const inputs = own.map((field) => (
               <FieldInput
                 key={field.name}
