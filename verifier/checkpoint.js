@@ -3,13 +3,15 @@
  * with the service.
  */
 
+const { isSigned } = require('./signature.js');
 const { Tree, bytesOf, encoder, hexOf, leafOf, refuse } = require('./verify.js');
 
 /** The text of a checkpoint, which is signed: origin, size and root. */
 const NOTE = /^([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{43}=)\n$/;
-/** The public key of a log: its first byte is 1. */
-const KEY = /^([^+\s]+)\+([0-9a-f]{8})\+(A[Q-Za-f][A-Za-z0-9+/]{42})$/;
-const SIGNATURE = /^[A-Za-z0-9+/]{91}=$/;
+/** The kinds of keys, which are their first bytes. */
+const [LOG, WITNESS] = [1, 4];
+const KEY = /^([^+\s]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})$/;
+const SIGNATURE = { [LOG]: /^[A-Za-z0-9+/]{91}=$/, [WITNESS]: /^[A-Za-z0-9+/]{102}==$/ };
 
 /** Reads a checkpoint. @throws Refused if it is cut off, or `key` is given and did not sign it */
 async function openCheckpoint(note, key) {
@@ -53,20 +55,21 @@ async function compare(proved, { checkpoint, closings }, key) {
 
 async function verifySignature(note, { body, origin, key }) {
   const [, name, id, data] = KEY.exec(key.trim()) ?? refuse('the key is not name+id+key');
+  const [kind] = bytesOf(data);
   const lines = note
     .slice(body.length + 1)
     .split('\n')
     .map((line) => line.split(' '));
   for (const [dash, signer, base64] of lines) {
-    if (dash !== '\u2014' || signer !== name || !SIGNATURE.test(base64)) continue;
+    if (dash !== '\u2014' || signer !== name || !SIGNATURE[kind].test(base64)) continue;
     const bytes = bytesOf(base64);
-    if (name !== origin || hexOf(bytes.subarray(0, 4)) !== id) continue;
-    const raw = bytesOf(data).subarray(1);
-    const publicKey = await crypto.subtle.importKey('raw', raw, 'Ed25519', false, ['verify']);
-    if (await crypto.subtle.verify('Ed25519', publicKey, bytes.subarray(4), encoder.encode(body))) return;
+    if (hexOf(bytes.subarray(0, 4)) !== id || (kind === LOG && name !== origin)) continue;
+    const time = kind === WITNESS ? new DataView(bytes.buffer).getBigUint64(4) : undefined;
+    const text = time === undefined ? body : `cosignature/v1\ntime ${time}\n${body}`;
+    if (await isSigned(bytesOf(data).subarray(1), bytes.subarray(-64), encoder.encode(text))) return;
     refuse(`the signature of ${name} is not valid: the checkpoint was changed`);
   }
-  refuse(`the checkpoint is not signed by the key ${name}+${id}: it belongs to another installation`);
+  refuse(`the checkpoint is not signed by the key ${name}+${id}`);
 }
 
 module.exports = { compare, openCheckpoint };

@@ -3,7 +3,14 @@ import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { compare } from '@scrip/verifier';
-import { checkpointOf, KINDS, signCheckpoint, verifierKey } from '../../src/books/checkpoint.ts';
+import {
+  checkpointOf,
+  cosign,
+  KINDS,
+  readCheckpoint,
+  signCheckpoint,
+  verifierKey,
+} from '../../src/books/checkpoint.ts';
 import { leafHash, rootOf } from '../../src/books/merkle.ts';
 import { withHidden } from '../../src/books/proof.ts';
 import { signerOf } from '../../src/keyring/ring.ts';
@@ -263,11 +270,45 @@ describe('a published folder that is not that of the proof:', () => {
   const note = signCheckpoint(checkpoint, [own]);
   const key = verifierKey(checkpoint.origin, KINDS.log, own.publicKey);
   const sign = (changed: Partial<typeof checkpoint>) => signCheckpoint({ ...checkpoint, ...changed }, [own]);
+  const { text: signed } = readCheckpoint(note) ?? assert.fail();
+  const witness = verifierKey('scrip-witness/1', KINDS.witness, other.publicKey);
+  const cosigned = `${note}${cosign(signed, 'scrip-witness/1', other, new Date('2026-03-03T01:00:00Z'))}`;
 
-  test('the right one is accepted, also with signatures of others', async () => {
-    const foreign = signCheckpoint(checkpoint, [other]).split('\n').at(-2);
-    await compare(closings, { checkpoint: `${note}${foreign}\n`, closings }, key);
-  });
+  /** Both programs refuse what was published, with the same sentence. */
+  async function rejected(published: Parameters<typeof compare>[1], given: string, sentence: RegExp) {
+    const { message } = await compare(closings, published, given).then(
+      () => assert.fail('it was accepted'),
+      (error: Error) => error,
+    );
+    assert.match(message, sentence);
+    const said = await run(PROGRAMS.Python, example, { ...published, key: given });
+    assert.deepEqual(said, [1, `refused: ${message}`]);
+  }
+
+  for (const [what, text, given] of [
+    ['the right one', note, key],
+    [
+      'the right one with signatures of others',
+      `${note}${signCheckpoint(checkpoint, [other]).split('\n').at(-2)}\n`,
+      key,
+    ],
+    ['the right one with that of a witness', cosigned, key],
+    ['the key of a witness', cosigned, witness],
+    ['no key', note, undefined],
+  ] as const)
+    test(`accepted: ${what}`, async () => {
+      const published = { checkpoint: text, closings };
+      for (const program of Object.values(PROGRAMS)) {
+        const [status, said] = await run(program, example, given ? { ...published, key: given } : published);
+        assert.equal(status, 0, said);
+        assert.match(
+          said,
+          given
+            ? /^verified: 1 closed day .*$/
+            : /^verified: .*\nno signature was verified: no key was given$/,
+        );
+      }
+    });
 
   const [text = ''] = closings;
   for (const [what, day, previous] of [
@@ -279,9 +320,11 @@ describe('a published folder that is not that of the proof:', () => {
       next.splice(1, 2, previous, day);
       const all = [text, JSON.stringify(next)];
       const forged = signCheckpoint(checkpointOf(all), [own]);
-      return assert.rejects(compare(closings, { checkpoint: forged, closings: all }, key), {
-        message: `${day} does not follow the day before it in what ${checkpoint.origin} published`,
-      });
+      return rejected(
+        { checkpoint: forged, closings: all },
+        key,
+        /does not follow the day before it in what/,
+      );
     });
 
   test('another origin, signed under the name of the key', () => {
@@ -289,24 +332,35 @@ describe('a published folder that is not that of the proof:', () => {
     const forged = sign({ origin: 'scrip/other' });
     const signature = Buffer.concat([idOf(note).subarray(0, 4), idOf(forged).subarray(4)]).toString('base64');
     const text = `${forged.slice(0, forged.indexOf('\n\n'))}\n\n\u2014 ${checkpoint.origin} ${signature}\n`;
-    return assert.rejects(compare(closings, { checkpoint: text, closings }, key), /belongs to another/);
+    return rejected({ checkpoint: text, closings }, key, /is not signed by the key/);
   });
 
+  /** Changes the time of the last signature, which is of a witness. */
+  const laterBy1 = (text: string) => {
+    const [, base64 = ''] = /(\S+)\n$/.exec(text) ?? [];
+    const bytes = Buffer.from(base64, 'base64');
+    bytes.writeBigUInt64BE(bytes.readBigUInt64BE(4) + 1n, 4);
+    return text.replace(base64, bytes.toString('base64'));
+  };
   const named = (name: string) => verifierKey(name, KINDS.log, own.publicKey);
   for (const [what, text, sentence, given] of [
     [
       'another key',
       note,
-      /it belongs to another installation/,
+      /is not signed by the key/,
       verifierKey(checkpoint.origin, KINDS.log, other.publicKey),
     ],
+    ['the key of a witness that has not confirmed it', note, /is not signed by the key/, witness],
+    ['another time of a witness', laterBy1(cosigned), /signature of scrip-witness\/1 is not valid/, witness],
     [
-      'the key of a witness',
-      note,
-      /the key is not/,
-      verifierKey(checkpoint.origin, KINDS.witness, own.publicKey),
+      'what a witness has confirmed, changed',
+      cosigned.replace('\n1\n', '\n2\n'),
+      /signature of \S+ is not valid/,
+      witness,
     ],
-    ['another origin', sign({ origin: 'scrip/other' }), /it belongs to another installation/, key],
+    ['the key of another kind', note, /the key is not name/, key.replace(/\+A\w(?=[^+]{42}$)/, '+Ag')],
+    ['a key that is cut off', note, /the key is not name/, key.slice(0, -1)],
+    ['another origin', sign({ origin: 'scrip/other' }), /is not signed by the key/, key],
     [
       'another origin, with its key',
       sign({ origin: 'scrip/other' }),
@@ -317,15 +371,10 @@ describe('a published folder that is not that of the proof:', () => {
     ['a huge size', sign({ size: 999_999_999 }), /has 999999999 days, and fewer are published/, key],
     ['a size with another digit', note.replace('\n1\n', '\n01\n'), /is cut off, or is none/, key],
     ['a line more in the text', note.replace('\n\n', '\nmore\n\n'), /is cut off, or is none/, key],
-    ['a signature that is cut off', note.slice(0, -9), /it belongs to another installation/, key],
-    ['a signature with more bytes', note.replace(/\n$/, 'AAAA\n'), /it belongs to another installation/, key],
-    ['no signature', note.slice(0, note.indexOf('\n\n') + 2), /it belongs to another installation/, key],
+    ['a signature that is cut off', note.slice(0, -9), /is not signed by the key/, key],
+    ['a signature with more bytes', note.replace(/\n$/, 'AAAA\n'), /is not signed by the key/, key],
+    ['no signature', note.slice(0, note.indexOf('\n\n') + 2), /is not signed by the key/, key],
     ['a note that is cut off', note.slice(0, 30), /is cut off, or is none/, key],
   ] as const)
-    test(what, () =>
-      assert.rejects(compare(closings, { checkpoint: text, closings }, given), (error: Error) => {
-        assert.match(error.message, sentence);
-        return true;
-      }),
-    );
+    test(what, () => rejected({ checkpoint: text, closings }, given, sentence));
 });

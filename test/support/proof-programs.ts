@@ -11,14 +11,26 @@ export const PROGRAMS = {
   Python: ['python3', '../../verifier/python/verify.py'],
 } as const;
 
-/** Runs a program on a file. @returns its exit status and all that it prints */
+/**
+ * Runs a program on a file.
+ * @param published with what the program compares it
+ * @returns its exit status and all that it prints
+ */
 export async function run(
   program: readonly [string, string],
   text: string,
+  published?: { checkpoint: string; closings: readonly string[]; key?: string },
 ): Promise<[number | null, string]> {
-  const file = join(await temporaryFolder('scrip-proof-'), 'proof.txt');
+  const folder = await temporaryFolder('scrip-proof-');
+  const file = join(folder, 'proof.txt');
   await writeFile(file, text);
-  const child = spawn(program[0], [fileURLToPath(new URL(program[1], import.meta.url)), file]);
+  const options = [];
+  if (published) {
+    await writeFile(join(folder, 'checkpoint'), published.checkpoint);
+    await writeFile(join(folder, 'closings'), published.closings.map((each) => `${each}\n`).join(''));
+    options.push('--against', folder, ...(published.key ? ['--key', published.key] : []));
+  }
+  const child = spawn(program[0], [fileURLToPath(new URL(program[1], import.meta.url)), file, ...options]);
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (printed += piece));
   const [status] = await new Promise<[number | null]>((done) => child.on('close', (code) => done([code])));

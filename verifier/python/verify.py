@@ -6,8 +6,12 @@ import re
 import sys
 from base64 import b64decode
 from datetime import date, datetime, timedelta
+from getopt import GetoptError, gnu_getopt
 from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
+
+from signatures import verify_signature
 
 VERSION = "2"
 CLOSING_VERSION = "1"
@@ -29,6 +33,7 @@ CLOSING = re.compile(
     f"([0-9]+)[|]{HASH}[|]{DAY}[|]{TIME}[|]{TIME}[|]([^|]+)[|]([0-9]+)[|]{ID}?[|]{ID}?"
     f"[|]{HASH}[|]{HASH}[|]{TIME}"
 )
+NOTE = re.compile(rf"([^\s+]+)\n([1-9][0-9]{{0,8}})\n{HASH}\n")
 
 
 class Refused(Exception):
@@ -141,6 +146,7 @@ class Verifier:
         self.ids, self.older_ids, self.ids_since_us = set(), set(), 0
         self.day = Day()
         self.days = self.rows = self.late_rows = 0
+        self.closings = []
         self.last = None  # the last closing
         self.balances = {}
 
@@ -282,8 +288,8 @@ class Verifier:
             self.compare_totals(day, json.loads(found.totals))
         values = ["scrip closing", before.hex(), day, starts_at, ends_at, zone, rows, first_id, last_id]
         values += [root.hex(), totals_hash.hex(), int(version), closed_at]
-        closing = json.dumps(values, separators=(",", ":"), ensure_ascii=False)
-        self.last = Closed(day, ends_at, leaf_hash(closing))
+        self.closings.append(json.dumps(values, separators=(",", ":"), ensure_ascii=False))
+        self.last = Closed(day, ends_at, leaf_hash(self.closings[-1]))
         self.days += 1
         self.late_rows += len(found.late)
         self.day = Day()
@@ -326,20 +332,56 @@ class Verifier:
         return f"verified: {count(self.days, 'closed day')} up to {day}, {shown}{late}; closing hash {hash}"
 
 
+def compare(proved, folder, key):
+    """Compares closings with published ones, and these with their checkpoint (docs/reference/proof.md)."""
+    note, published = (Path(folder, name).read_bytes().decode() for name in ("checkpoint", "closings"))
+    body = note[: note.find("\n\n") + 1]
+    found = NOTE.fullmatch(body)
+    check(found, "the checkpoint is cut off, or is none")
+    origin, size, root = found[1], int(found[2]), b64decode(found[3])
+    if key:
+        verify_signature(note, origin, key)
+    texts = [text for text in published.split("\n") if text][:size]
+    check(len(texts) == size, f"{origin}: the checkpoint has {size} days, and fewer are published")
+    tree, hashes = Tree(), [leaf_hash(text) for text in texts]
+    for each in hashes:
+        tree.add(each)
+    check(tree.root() == root, f"{origin}: the published closings are not those of the checkpoint")
+    is_own = origin == f"scrip/{hashes[0].hex()[:16]}"
+    sentence = f"{origin} is not the origin of the published closings: they belong to another installation"
+    check(is_own, sentence)
+    days = [json.loads(text)[1:3] for text in texts]
+    for at, (previous, day) in enumerate(days[1:]):
+        follows = day > days[at][1] and previous == hashes[at].hex()
+        check(follows, f"{day} does not follow the day before it in what {origin} published")
+    by_day = {day: text for (_, day), text in zip(days, texts)}
+    for day, text in ((json.loads(text)[2], text) for text in proved):
+        check(day in by_day, f"{day} is not in the checkpoint of {origin}")
+        is_same = by_day[day] == text
+        check(is_same, f"{day} is not the day that {origin} published: there are two histories")
+
+
 def main():
-    if len(sys.argv) != 2:
-        raise Refused("usage: verify.py FILE")
+    options, files = gnu_getopt(sys.argv[1:], "", ["against=", "key="])
+    folder, key = map(dict(options).get, ("--against", "--key"))
+    is_call = len(files) == 1 and (folder or not key)
+    check(is_call, "usage: verify.py FILE [--against DIR] [--key NAME+ID+KEY]")
     verifier = Verifier()
-    with open(sys.argv[1], encoding="utf-8", newline="\n") as file:
+    with open(files[0], encoding="utf-8", newline="\n") as file:
         for line in file:
             is_whole = line.endswith("\n")
             check(is_whole, f"the file is cut off: line {verifier.number + 1} has no line feed at its end")
             verifier.line(line[:-1])
-    print(verifier.end())
+    sentence = verifier.end()
+    if folder:
+        compare(verifier.closings, folder, key)
+    print(sentence)
+    if folder and not key:
+        print("no signature was verified: no key was given")
 
 
 if __name__ == "__main__":
     try:
         main()
-    except (Refused, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (Refused, OSError, GetoptError, ValueError, KeyError, TypeError, AttributeError) as error:
         sys.exit(f"refused: {error}")
