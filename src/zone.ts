@@ -69,7 +69,7 @@ export async function toSpan(
 ) {
   const start = from ? await toStart(caller, from, 'from') : null;
   const end = to ? await toEnd(caller, to, 'to') : null;
-  if (start && end && end < start) throw invalid('to', 'order', 'comes before from');
+  if (start && end && end < start) throw invalid('to', 'order', 'comes before `from`');
   return { from: start, until: end && new Date(end.getTime() + 1) };
 }
 

@@ -446,7 +446,7 @@ const limit = changing({
   roles: CONNECT,
   approval: alone('It changes how fast a key calls, and can be changed back.'),
   async run(caller, { keyId, perSecond, burst }) {
-    if (perSecond === null && burst !== undefined) throw invalid('burst', 'dependent', 'needs perSecond');
+    if (perSecond === null && burst !== undefined) throw invalid('burst', 'dependent', 'needs `perSecond`');
     const after = { perSecond, burst: burst ?? perSecond };
     await caller.service.db.transaction(async (tx) => {
       const old = await lockKey(tx, keyId);

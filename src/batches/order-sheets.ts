@@ -184,7 +184,8 @@ const orderCard = changing({
         'conflict',
         `voucher ${serialNumber} was exported before: make sure that nobody has the card, and order it again`,
       );
-    if (again && caller.actor.reason === null) throw invalid('reason', 'required', 'is required with again');
+    if (again && caller.actor.reason === null)
+      throw invalid('reason', 'required', 'is required with `again`');
     const card = { replaced, exportsBefore };
     const order = { batch, product, card, subject: `voucher ${serialNumber}`, language };
     const made = await insertOrder(caller, order, balance, { replaced, exportsBefore });

@@ -171,7 +171,7 @@ export function checkInterval({ from, to }: { from?: string | undefined; to?: st
   checkDay(from, 'from');
   checkDay(to, 'to');
   if (from !== undefined && to !== undefined && to <= from)
-    throw invalid('to', 'minimum', 'must be later than from: it is the day after the last one');
+    throw invalid('to', 'minimum', 'must be later than `from`: it is the day after the last one');
   return { from, to };
 }
 
@@ -232,7 +232,7 @@ export const set = changing({
   risk: 'step-up',
   async run(caller, { zone, graceMinutes }) {
     if (zone === undefined && graceMinutes === undefined)
-      throw invalid('zone', 'required', 'or graceMinutes is required: there is nothing to change');
+      throw invalid('zone', 'required', 'or `graceMinutes` is required: there is nothing to change');
     return setBooks(caller, { zone, graceMinutes });
   },
 });

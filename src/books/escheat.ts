@@ -249,7 +249,7 @@ export const escheat = changing({
   async run(caller, { serialNumbers, expiredBefore: day, amount, currency: given, reference }) {
     const currency = await currencyOf(caller, given);
     if (serialNumbers !== undefined && day !== undefined)
-      throw invalid('expiredBefore', 'dependent', 'and serialNumbers: name one of them');
+      throw invalid('expiredBefore', 'dependent', 'and `serialNumbers`: name one of them');
     if (serialNumbers === undefined && day === undefined && amount === undefined)
       throw invalid('amount', 'required', 'is required to pay all that is unclaimed');
     const expiredBefore = day === undefined ? null : await toStart(caller, day, 'expiredBefore');

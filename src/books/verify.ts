@@ -358,7 +358,7 @@ export const verify = reading({
   async run({ service }, { lastDays, ...input }) {
     const interval = checkInterval(input);
     if (lastDays !== undefined && (interval.from ?? interval.to) !== undefined)
-      throw invalid('lastDays', 'exclusive', 'cannot be combined with from or to');
+      throw invalid('lastDays', 'exclusive', 'cannot be combined with `from` or `to`');
     return verifyBooks(service, { ...interval, lastDays });
   },
 });

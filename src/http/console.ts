@@ -20,8 +20,8 @@ const PAGES = [
 ] as const;
 
 const NONCE = '__NONCE__';
-/** The name in the page of the portal, unless there is a letterhead. */
-const OPERATOR = 'name="application-name" content="Scrip"';
+/** Before it, a page names the operator. */
+const TITLE = '<title>';
 /** How long the name is used before it is read again. */
 const NAME_MS = 1_000;
 
@@ -69,7 +69,7 @@ export function serveConsole(app: FastifyInstance, service: Service): void {
         scope.get(path, async (request, reply) => {
           // Not a page, but an unknown path of the API with the same prefix.
           if (request.url.startsWith(`${PREFIXES.portal}/`)) throw new TransportRefusal('98', 404);
-          const named = html?.includes(OPERATOR) ? await nameOperator(html, service) : html;
+          const named = html && (await nameOperator(html, service));
           return sendPage(reply.header('permissions-policy', permissionsOf(devices)), named);
         });
     }
@@ -109,7 +109,7 @@ const operatorName = kept(({ readDb }) => {
 async function nameOperator(html: string, service: Service): Promise<string> {
   const name = await operatorName(service)();
   if (name === null) return html;
-  return html.replace(OPERATOR, () => `name="application-name" content="${escapeHtml(name)}"`);
+  return html.replace(TITLE, () => `<meta name="application-name" content="${escapeHtml(name)}" />${TITLE}`);
 }
 
 function sendPage(reply: FastifyReply, html: string | undefined): FastifyReply {

@@ -358,7 +358,7 @@ const setMerchant = changing({
       throw invalid(
         'name',
         'required',
-        'or opaque, product or language is required: there is nothing to change',
+        'or `opaque`, `product` or `language` is required: there is nothing to change',
       );
     return changeMerchant(caller, id, {
       action: 'merchant.set',

@@ -314,7 +314,7 @@ update products set ${assign(storedAs(ProductRow, wanted))} where code = ${code}
 }
 
 function checkValues({ minValue, maxValue }: Pick<Product, 'minValue' | 'maxValue'>): void {
-  if (maxValue < minValue) throw invalid('maxValue', 'minimum', 'is below minValue');
+  if (maxValue < minValue) throw invalid('maxValue', 'minimum', 'is below `minValue`');
 }
 
 /** Refuses a limit on Citus. */

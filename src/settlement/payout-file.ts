@@ -259,7 +259,7 @@ export const payoutFile = changing({
     const { reason } = caller.actor;
     if (again && settlements === undefined)
       throw invalid('again', 'dependent', 'belongs to a request that names settlements');
-    if (again && reason === null) throw invalid('reason', 'required', 'is required with again');
+    if (again && reason === null) throw invalid('reason', 'required', 'is required with `again`');
     const accounts = readAccounts(csv);
     const ids =
       settlements?.map((id) => String(toId(id, 'settlements'))) ??

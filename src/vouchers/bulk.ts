@@ -77,8 +77,8 @@ async function checkExpiry(
   { action, serialNumbers, batch, from, to, expiry }: BulkInput,
 ): Promise<Date | null> {
   if ([serialNumbers, batch, from].filter((each) => each !== undefined).length !== 1)
-    throw invalid('serialNumbers', 'required', 'or batch or from is required, and only one of them');
-  if ((from === undefined) !== (to === undefined)) throw invalid('to', 'required', 'is required with from');
+    throw invalid('serialNumbers', 'required', 'or `batch` or `from` is required, and only one of them');
+  if ((from === undefined) !== (to === undefined)) throw invalid('to', 'required', 'is required with `from`');
   if ((action === 'extend') !== (expiry !== undefined))
     throw invalid('expiry', 'dependent', action === 'extend' ? 'is required to extend' : 'belongs to extend');
   return expiry === undefined ? null : toEnd(caller, expiry, 'expiry');
@@ -95,7 +95,7 @@ select batch_id as batch, count(*)::int as ends from vouchers
 where serial_number in (${from}::bigint, ${to}::bigint) group by batch_id`);
   // Between vouchers of two batches, there are vouchers of others.
   if (!found || found.ends < (from === to ? 1 : 2))
-    throw invalid('to', 'range', 'must be a voucher of the same batch as from');
+    throw invalid('to', 'range', 'must be a voucher of the same batch as `from`');
   const range = sql`v.serial_number between symmetric ${from}::bigint and ${to}::bigint`;
   return sql`v.batch_id = ${found.batch} and ${range}`;
 }

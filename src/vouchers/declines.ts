@@ -296,7 +296,7 @@ const count = reading({
     checkDay(input.to, 'to');
     const { to = isoDay(service.clock().getTime()) } = input;
     const { from = addDays(to, 1 - COUNTED_DAYS) } = input;
-    if (to < from) throw invalid('to', 'order', 'comes before from');
+    if (to < from) throw invalid('to', 'order', 'comes before `from`');
     const items = await service.readDb.query<{ code: string; declines: number }>(sql`
 select code, sum(declines)::double precision as declines from decline_counts
 where day >= ${from}::date and day <= ${to}::date

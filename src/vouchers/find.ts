@@ -345,7 +345,7 @@ async function byCode(caller: Caller, code: string | undefined, masked: string |
 /** Finds what a reference or a transaction names: single vouchers, or a batch. */
 async function byDeed({ service: { readDb } }: Caller, { reference, merchantId, transactionId }: Found) {
   if (reference === undefined) return byTransaction(readDb, transactionId as string);
-  if (merchantId === undefined) throw invalid('merchantId', 'required', 'is required with reference');
+  if (merchantId === undefined) throw invalid('merchantId', 'required', 'is required with `reference`');
   checkLookupReference(reference);
   const rows = await readDb.query<{ operation: string; serial: string | null; id: string }>(sql`
 select operation, serial_number::text as serial, id from claims

@@ -134,3 +134,12 @@ test('an entry is matched with a movement beside it, by the suggestion or by key
   );
   assert.deepEqual(faults, []);
 });
+
+test('an operation for which nothing was due says so', { skip }, async (t) => {
+  const stage = await openStage(t, { isClosed: false });
+  const { page } = await opens(openBrowser(t), stage, stage.owner, '/settlements');
+  await page.getByRole('button', { name: 'Create draft' }).first().click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Create draft' }).click();
+  await page.getByText('Create draft: nothing was due').waitFor();
+});

@@ -96,7 +96,7 @@ test('a merchant checks a voucher, reconciles a file, and rotates a key', { skip
   await stage.ask(merchant, '/settlements');
 });
 
-test('before the sign-in, a portal names its operator, and has the language and the theme of its reader', {
+test('before the sign-in, both pages name the operator, and have the language and the theme of their reader', {
   skip,
 }, async (t) => {
   const stage = await openStage(t);
@@ -121,9 +121,8 @@ test('before the sign-in, a portal names its operator, and has the language and 
   assert.deepEqual([...faults, ...(await inaccessible(page))], []);
   await page.getByRole('button', { name: 'Hell' }).click();
   assert.equal(await schemeOf(), 'light');
-  // Only merchants know the operator by this name.
   await page.goto('/console/sign-in');
-  await page.getByText('Scrip', { exact: true }).waitFor();
+  await page.getByText(sender, { exact: true }).waitFor();
 });
 
 test('somebody with one address and password at two merchants chooses one to sign in', {

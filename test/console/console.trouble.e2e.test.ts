@@ -133,7 +133,12 @@ test('a German page says in German what failed, and below it the sentence of the
   const alert = dialog.getByRole('alert');
   await alert.getByText('Prüfen Sie die Felder').waitFor();
   await alert.getByText('muss größer als 0 sein').waitFor();
-  assert.match(await alert.locator('[lang=en]').innerText(), /invalid|amount/i);
+  assert.doesNotMatch(await alert.innerText(), /invalid|amount/i);
+  const answer = { status: 409, json: { code: 'conflict', detail: 'A sentence of the service.' } };
+  await page.route('**/floats/top-up', (route) => route.fulfill(answer), { times: 1 });
+  await dialog.getByRole('button', { name: 'Aufladen' }).click();
+  await alert.getByText('Im jetzigen Zustand geht das nicht').waitFor();
+  assert.equal(await alert.locator('[lang=en]').innerText(), 'A sentence of the service.');
   // A pasted amount keeps its comma.
   await dialog.getByLabel('Betrag').fill('12,50');
   await dialog.getByRole('button', { name: 'Aufladen' }).click();
@@ -244,6 +249,19 @@ test('the frame and the page stay while the files of its dialogs are away', { sk
   await page.getByRole('option', { name: 'User: Invite' }).click();
   await said.waitFor();
   await title.waitFor();
+});
+
+test('a page whose messages are away asks to be loaded again', { skip }, async (t) => {
+  const { page } = await opened(t, '/merchants');
+  await page.route(/\/messages-[^/]*\.js$/, (route) => route.abort());
+  await page.keyboard.press('Tab');
+  await page.getByText('This part did not load').waitFor();
+  await page.unroute(/\/messages-[^/]*\.js$/);
+  await page.reload();
+  await ready(page, 'Merchants');
+  await page.keyboard.press('Tab');
+  await page.locator('.mantine-Notifications-root').first().waitFor({ state: 'attached' });
+  assert.equal(await page.getByText('This part did not load').count(), 0);
 });
 
 test('the form of a top-up begins with the currency of the float', { skip }, async (t) => {

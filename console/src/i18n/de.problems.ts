@@ -83,6 +83,8 @@ export const faults: Faults = {
   country: 'ist kein Land nach ISO 3166, zum Beispiel DE',
   iban: 'ist keine IBAN',
   order: 'liegt vor dem Beginn',
+  range: 'ist kein Gutschein derselben Bestellung wie der erste',
+  dependent: 'passt nicht zu den anderen Feldern',
   unique: 'wurde schon benutzt',
   empty: 'enthält keine Buchung',
   imported: 'wurde schon eingelesen',

@@ -24,6 +24,7 @@ import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { Copyable, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
+import { useRulesTexts } from './rules-texts.ts';
 
 type Formats = Readonly<Record<string, string>>;
 
@@ -192,10 +193,11 @@ function unnumberedOf(error: unknown): readonly Item[] | undefined {
 
 function Unnumbered({ accounts }: { accounts: readonly Item[] }) {
   const texts = useTexts();
+  const { accounts: title } = useRulesTexts();
   const { word } = useWords();
   const toRules = (
     <Button component={Link} to="/books?tab=rules" variant="default">
-      {texts.rules.accounts}
+      {title}
     </Button>
   );
   return (

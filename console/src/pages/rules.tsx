@@ -6,6 +6,7 @@ import { Actions } from '../ui/actions.tsx';
 import { type Item, Rows } from '../ui/list.tsx';
 import { Empty, Panel } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';
+import { useRulesTexts } from './rules-texts.ts';
 
 type Items = readonly Item[];
 type Books = Answer<'books.rules'>;
@@ -19,10 +20,8 @@ const RULES = [
 
 /** The rules of the reports: estimates, laws, and the account numbers of the accounting system. */
 export function Rules() {
-  const {
-    rules: texts,
-    books: { everyMerchant },
-  } = useTexts();
+  const texts = useRulesTexts();
+  const { everyMerchant } = useTexts().books;
   const { thing: books, instead } = useThing<Books>('/books/rules');
   const { thing: numbers } = useThing<Item & { readonly items: Items }>('/books/accounts');
   if (!books || !numbers) return instead;

@@ -1,4 +1,4 @@
-import { Group, Stack, Text } from '@mantine/core';
+import { Stack, Text } from '@mantine/core';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
@@ -61,25 +61,21 @@ export function Screen() {
           <List
             title={texts.settings.network}
             of="settings.network"
+            aside={<Actions acts={[{ name: 'settings.network-amount' }]} />}
             empty={<Empty text={texts.settings.networkNote} />}
             brief
           />
         )}
-        <Group>
-          <Actions acts={[{ name: 'settings.network-amount' }]} />
-        </Group>
         {offers('settings.letterhead') && <Letterhead />}
         {offers('bank.pay-in') && (
           <List
             title={texts.settings.payIn}
             of="bank.pay-in"
+            aside={<Actions acts={[{ name: 'bank.set-pay-in' }]} />}
             empty={<Empty text={texts.settings.payInNote} />}
             brief
           />
         )}
-        <Group>
-          <Actions acts={[{ name: 'bank.set-pay-in' }]} />
-        </Group>
         {books && (
           <Panel
             title={texts.settings.day}

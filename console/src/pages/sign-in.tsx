@@ -27,7 +27,7 @@ function arrivalOf(fragment: string): Arrival {
   return { kind: 'link', link: fragment };
 }
 
-/** Who a portal is from, if its page says so (src/http/console.ts). */
+/** Who the page is from (src/http/console.ts). */
 const operator = document.querySelector<HTMLMetaElement>('meta[name="application-name"]')?.content;
 
 /** Single sign-on, or a password and then a second factor; or a link that works once. */

@@ -5,7 +5,7 @@ import { useRef, useState } from 'react';
 import { help } from '../../generated/help.ts';
 import { ApiProblem, type Download, get } from '../api.ts';
 import type { Field, Operation } from '../described.ts';
-import { useTexts } from '../i18n/index.tsx';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { perform } from '../operations.ts';
 import type { Act, Input } from './actions.tsx';
 import { useApp } from './app.tsx';
@@ -28,6 +28,17 @@ type Props = { act: Act; operation: Operation; hold(held: Held): void; close(): 
 type Answer = Readonly<Record<string, unknown>>;
 
 const isEqual = (one: unknown, other: unknown) => JSON.stringify(one) === JSON.stringify(other);
+
+/** Such as no drafts, or nothing sent again. The text comes with the form, so that no other page loads it. */
+const NOTHING = { en: 'nothing was due', de: 'nichts war fällig' };
+
+/** Whether an operation that answers with lists or counts found nothing to do. */
+function isNothing(answer: Answer): boolean {
+  const values = Object.values(answer).filter((value) => value !== null);
+  return (
+    values.length > 0 && values.every((value) => value === 0 || (Array.isArray(value) && value.length === 0))
+  );
+}
 
 /** What the form of an operation asks this person for, who may perform the operation or only propose it. */
 function useAsked(operation: Operation, given: Input) {
@@ -63,7 +74,8 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   // Of what is there now, only what the operation changes.
   const isInput = ([field]: [string, unknown]) => operation.fields.some((each) => each.name === field);
   const current = Object.fromEntries(Object.entries(act.current ?? {}).filter(isInput));
-  const { action: texts, sections } = useTexts();
+  const { language, texts: all } = useLanguage();
+  const { action: texts, sections } = all;
   const words = useWords();
   const client = useQueryClient();
   const announce = useDone();
@@ -118,7 +130,13 @@ export function ActionForm({ act, operation, hold, close }: Props) {
     const file = done['download'] as Download | undefined;
     if (file) save(file.name, file.content);
     const isFirst = name === 'approval.approve' && done['state'] === 'PENDING';
-    const outcome = approval ? texts.doneAlone : isFirst ? texts.needsSecond : texts.done;
+    const outcome = approval
+      ? texts.doneAlone
+      : isFirst
+        ? texts.needsSecond
+        : isNothing(result)
+          ? NOTHING[language]
+          : texts.done;
     announce(name, input, `${label}: ${outcome}`);
     finish(done);
   };

@@ -64,6 +64,8 @@ export type ListProps = {
   readonly bulk?: ((items: readonly Item[]) => ReactNode) | undefined;
   readonly empty?: ReactNode;
   readonly title?: string;
+  /** The actions of the list, in its head. */
+  readonly aside?: ReactNode;
   /** Only the first rows, without a button for more or an export. */
   readonly brief?: boolean;
 };
@@ -175,6 +177,7 @@ export function List(props: ListProps) {
             )
           )}
           {total && <Sum of={total} />}
+          {props.aside}
           {hasTools && !props.brief && (
             <Suspense>
               <ListTools {...{ path, query, isPaged, items, columns, standard, names }} />

@@ -168,7 +168,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
             <b>{label(fault.field)}</b> <FaultText of={fault} />
           </Text>
         ))}
-        {!isTold && meaning !== undefined && text === undefined && (
+        {!problem?.fields.length && meaning !== undefined && text === undefined && (
           <Text size="xs" lang="en">
             {message}
           </Text>
@@ -192,8 +192,11 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
 export function FaultText({ of: { rule, message, facts = {} } }: { of: Fault }) {
   const { faults } = useLanguage();
   const format = useFormat();
+  const { label } = useWords();
+  // The service marks the names of other fields.
+  const marked = (text: string) => text.replace(/`(\w+)`/g, (_, name: string) => `“${label(name)}”`);
   const words = faults[rule];
-  if (words === undefined) return <span lang="en">{message}</span>;
+  if (words === undefined) return <span lang="en">{marked(message)}</span>;
   if (typeof words === 'string') return words;
   const written = Object.entries(facts).map(([name, fact]) => [
     name,

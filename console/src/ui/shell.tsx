@@ -2,7 +2,7 @@ import './shell-styles.ts';
 import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Link, useRouterState } from '@tanstack/react-router';
-import { type ComponentType, lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { LANGUAGES, useLanguage, useTexts } from '../i18n/index.tsx';
@@ -57,7 +57,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   const path = useRouterState({ select: ({ location }) => location.pathname });
   useHotkeys([['Escape', close]]);
   const offered = groups.flatMap(({ places }) => places.map(({ to }) => to));
-  const Messages = useMessages();
+  const messages = useMessages();
   const whenLoaded = useWhenLoaded();
   const [isHelp, setHelp] = useState<boolean>();
   const help = () => whenLoaded(loadKeyboard, () => setHelp(true));
@@ -72,7 +72,6 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
       <a className="skip" href="#content">
         {texts.skip}
       </a>
-      {Messages && <Messages />}
       <nav className="side" data-open={isOpen} aria-label={texts.menu} id="menu">
         <Link to="/" className="brand" title={session?.operator ?? undefined}>
           <Icon name="vouchers" size={22} />
@@ -106,6 +105,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
           )}
         </Suspense>
         <Banners />
+        {messages}
         <main id="content" className="content">
           {children}
         </main>
@@ -114,25 +114,22 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   );
 }
 
-const AGAIN_MS = 5_000;
-
 /**
- * Loads the messages when somebody begins to work: they follow from what is done in the page. The frame stays if
- * their file is away, and asks for it again.
+ * Loads the messages when somebody begins to work: they follow from what is done in the page. If their file is
+ * away, a notice asks to reload the page: Chromium asks for such a file only then.
  */
-function useMessages(): ComponentType | undefined {
+function useMessages(): ReactNode {
+  const { noFile } = useTexts().problem;
   const isAtWork = useAtWork();
-  const [messages, setMessages] = useState<{ readonly Messages: ComponentType }>();
+  const [messages, setMessages] = useState<ReactNode>();
   useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const load = () =>
-      import('./messages.tsx').then(setMessages, () => {
-        timer = setTimeout(load, AGAIN_MS);
-      });
-    if (isAtWork) void load();
-    return () => clearTimeout(timer);
-  }, [isAtWork]);
-  return messages?.Messages;
+    if (!isAtWork) return;
+    import('./messages.tsx').then(
+      ({ Messages }) => setMessages(<Messages />),
+      () => setMessages(<div className="banner">{noFile}</div>),
+    );
+  }, [isAtWork, noFile]);
+  return messages;
 }
 
 /** The merchant whose portal this is. */
