@@ -74,23 +74,26 @@ type Listed<Filters extends TProperties, Item extends TObject> = Pick<
   readonly command?: Operation['command'];
   readonly item: Item;
   readonly filters?: Filters;
-  /**
-   * Reads items in the order of the list.
-   * @param after the position of the last item of the page before; empty for the first page
-   * @param count how many, one more than the page has
-   * @param order of a list that has `sorts`: replaces `after`
-   */
-  readonly rows: (
-    caller: Caller,
-    filters: Static<TObject<Filters>>,
-    after: Position,
-    count: number,
-    order: Order,
-  ) => Promise<readonly Static<Item>[]>;
-  readonly sorts?: Sorts;
   /** Returns the sort key of an item: by default its id. */
   readonly position?: (item: Static<Item>) => Position;
-};
+} & (
+    | { readonly sorts: Sorts; readonly rows: Rows<Filters, Item, [order: Order]> }
+    | { readonly sorts?: undefined; readonly rows: Rows<Filters, Item, []> }
+  );
+
+/**
+ * Reads items in the order of the list.
+ * @param after the position of the last item of the page before; empty for the first page
+ * @param count how many, one more than the page has
+ * @param order of a list that has `sorts`: replaces `after`
+ */
+type Rows<Filters extends TProperties, Item extends TObject, Ordered extends readonly Order[]> = (
+  caller: Caller,
+  filters: Static<TObject<Filters>>,
+  after: Position,
+  count: number,
+  ...order: Ordered
+) => Promise<readonly Static<Item>[]>;
 
 type List<Filters extends TProperties, Item extends TObject> = Operation<
   TObject<Filters & typeof PAGE>,
@@ -105,18 +108,11 @@ function byId(item: unknown): Position {
 
 type Asked = { readonly cursor?: string; readonly limit?: number; readonly sort?: string };
 
-/** Of a list whose statement has its own order. */
-const BY_ID: Sorts = { id: raw('id'), isNewestFirst: true, keys: {} };
-
 /** Defines an operation that lists items page by page. */
-export function listing<Filters extends TProperties, Item extends TObject>({
-  item,
-  filters,
-  rows,
-  position = byId,
-  sorts,
-  ...definition
-}: Listed<Filters, Item>): List<Filters, Item> {
+export function listing<Filters extends TProperties, Item extends TObject>(
+  listed: Listed<Filters, Item>,
+): List<Filters, Item> {
+  const { item, filters, position = byId, sorts, rows: _rows, ...definition } = listed;
   const list = reading({
     ...definition,
     input: { ...filters, ...(sorts && { sort: Type.Optional(Sort(sorts)) }), ...PAGE } as TProperties,
@@ -124,9 +120,12 @@ export function listing<Filters extends TProperties, Item extends TObject>({
     async run(caller, input) {
       const { cursor, limit = 50, sort, ...given } = input as Asked;
       const after = readCursor(cursor);
-      const order = orderOf(sorts ?? BY_ID, sort, after);
-      const found = await rows(caller, given as never, after, limit + 1, order);
-      return pageOf(found, limit, (item) => [...sorted(item, sorts ?? BY_ID, sort), ...position(item)]);
+      const read = [caller, given as Static<TObject<Filters>>, after, limit + 1] as const;
+      const found = await (listed.sorts
+        ? listed.rows(...read, orderOf(listed.sorts, sort, after))
+        : listed.rows(...read));
+      const sortedBy = (each: Static<Item>) => (sorts ? sorted(each, sorts, sort) : []);
+      return pageOf(found, limit, (each) => [...sortedBy(each), ...position(each)]);
     },
   });
   return list as unknown as List<Filters, Item>;

@@ -1,15 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
-import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { sql } from '../db/sql.ts';
 import { changing, reading, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { Currency, Nullable, NullableText, requireDecimals, Text } from '../schema.ts';
 import { readLetterhead } from '../settings/letterhead.ts';
-import { LOCK, upsert } from '../settings/settings.ts';
+import { changeSetting, readSetting } from '../settings/settings.ts';
 import { requireIban } from './iban.ts';
 
 /** The accounts to which merchants transfer money for their floats, one for each currency. */
@@ -28,16 +26,11 @@ type Account = Static<typeof AccountSchema>;
 
 type Ibans = Readonly<Record<string, string>>;
 
-async function readIbans(db: Queries): Promise<Ibans> {
-  const [row] = await db.query<{ value: string }>(
-    sql`select value from operator_settings where name = ${NAME}`,
-  );
-  return row ? (JSON.parse(row.value) as Ibans) : {};
-}
-
 async function listAccounts(db: Queries): Promise<Account[]> {
   const { sender: holder } = await readLetterhead(db);
-  const ibans = Object.entries(await readIbans(db)).sort(([one], [other]) => (one < other ? -1 : 1));
+  const ibans = Object.entries(await readSetting<Ibans>(db, NAME, {})).sort(([one], [other]) =>
+    one < other ? -1 : 1,
+  );
   return ibans.map(([currency, iban]) => ({ currency, iban, holder }));
 }
 
@@ -90,19 +83,10 @@ const set = changing({
 
 /** Sets the account for a currency. @param iban null: none */
 export async function setPayIn(operator: Operator, currency: string, iban: string | null): Promise<void> {
-  const { db, clock } = operator.service;
-  await db.transaction(async (tx) => {
-    await tx.query(LOCK);
-    const { [currency]: old = null, ...others } = await readIbans(tx);
-    const ibans = iban === null ? others : { ...others, [currency]: iban };
-    await tx.query(upsert(NAME, JSON.stringify(ibans), clock()));
-    await audit(tx, operator, {
-      action: 'bank.set-pay-in',
-      subject: 'settings',
-      before: { currency, iban: old },
-      after: { currency, iban },
-    });
-  });
+  await changeSetting<Ibans>(operator, NAME, {}, ({ [currency]: old = null, ...others }) => ({
+    value: iban === null ? others : { ...others, [currency]: iban },
+    audited: { action: 'bank.set-pay-in', before: { currency, iban: old }, after: { currency, iban } },
+  }));
 }
 
 export const payIn = { list, set };

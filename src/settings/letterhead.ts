@@ -1,13 +1,11 @@
 import Type, { type Static } from 'typebox';
-import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { sql } from '../db/sql.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Line, Nullable } from '../schema.ts';
-import { LOCK, upsert } from './settings.ts';
+import { changeSetting, readSetting } from './settings.ts';
 
 /** The letterhead of the operator: whom the documents for merchants come from. */
 
@@ -35,10 +33,7 @@ export type Letterhead = Static<typeof Letterhead>;
 const NONE: Letterhead = { sender: null, addressLines: [], vatNumber: null, contact: null };
 
 export async function readLetterhead(db: Queries): Promise<Letterhead> {
-  const [row] = await db.query<{ value: string }>(
-    sql`select value from operator_settings where name = ${NAME}`,
-  );
-  return row ? { ...NONE, ...(JSON.parse(row.value) as Partial<Letterhead>) } : NONE;
+  return { ...NONE, ...(await readSetting<Partial<Letterhead>>(db, NAME, NONE)) };
 }
 
 const show = reading({
@@ -70,15 +65,11 @@ const set = changing({
 });
 
 /** Sets parts of the letterhead. @returns all of it */
-export async function setLetterhead(operator: Operator, wanted: Partial<Letterhead>): Promise<Letterhead> {
-  const { db, clock } = operator.service;
-  return db.transaction(async (tx) => {
-    await tx.query(LOCK);
-    const before = await readLetterhead(tx);
+export function setLetterhead(operator: Operator, wanted: Partial<Letterhead>): Promise<Letterhead> {
+  return changeSetting<Letterhead>(operator, NAME, NONE, (stored) => {
+    const before = { ...NONE, ...stored };
     const after = { ...before, ...wanted };
-    await tx.query(upsert(NAME, JSON.stringify(after), clock()));
-    await audit(tx, operator, { action: 'settings.set-letterhead', subject: 'settings', before, after });
-    return after;
+    return { value: after, audited: { action: 'settings.set-letterhead', before, after } };
   });
 }
 

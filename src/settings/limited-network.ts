@@ -1,6 +1,4 @@
 import Type, { type Static } from 'typebox';
-import { audit } from '../audit/audit.ts';
-import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { moved, SETTING } from '../figure.ts';
 import { toSum } from '../money.ts';
@@ -8,7 +6,7 @@ import { alone, changing, reading, tableOf } from '../operation.ts';
 import { Page } from '../page.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { Amount, Currency, Money, minorOf, Nullable, Text, Time, Word } from '../schema.ts';
-import { LOCK, upsert } from './settings.ts';
+import { changeSetting } from './settings.ts';
 
 /**
  * The amounts at which an operator must notify its authority of a limited network, and the payments of the
@@ -19,13 +17,6 @@ const NAME = 'network';
 
 /** The amounts by currency, in minor units. Strings, since JSON carries no `bigint`. */
 type Amounts = Readonly<Record<string, string>>;
-
-async function readAmounts(db: Queries): Promise<Amounts> {
-  const [row] = await db.query<{ value: string }>(
-    sql`select value from operator_settings where name = ${NAME}`,
-  );
-  return row ? (JSON.parse(row.value) as Amounts) : {};
-}
 
 const PAID = ['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND'];
 
@@ -72,20 +63,15 @@ const set = changing({
   roles: MONEY,
   approval: alone('It only warns: it declines no payment.'),
   async run(caller, { currency, amount }) {
-    const { db, clock } = caller.service;
     const minor = amount === null ? null : minorOf(amount, currency, 'amount');
-    await db.transaction(async (tx) => {
-      await tx.query(LOCK);
-      const { [currency]: old, ...others } = await readAmounts(tx);
-      const amounts = minor === null ? others : { ...others, [currency]: String(minor) };
-      await tx.query(upsert(NAME, JSON.stringify(amounts), clock()));
-      await audit(tx, caller, {
+    await changeSetting<Amounts>(caller, NAME, {}, ({ [currency]: old, ...others }) => ({
+      value: minor === null ? others : { ...others, [currency]: String(minor) },
+      audited: {
         action: 'settings.network-amount',
-        subject: 'settings',
         before: { currency, amount: old === undefined ? null : toSum(currency, BigInt(old)) },
         after: { currency, amount: minor === null ? null : toSum(currency, minor) },
-      });
-    });
+      },
+    }));
     return { currency, amount: minor };
   },
 });

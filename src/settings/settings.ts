@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
-import { audit } from '../audit/audit.ts';
+import { audit, type Change } from '../audit/audit.ts';
+import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
@@ -61,11 +62,40 @@ export async function readSettings(db: Queries): Promise<Settings> {
 }
 
 /** Lets one change of settings run at a time, so that the second change finds the result of the first. */
-export const LOCK = sql`select pg_advisory_xact_lock(7311990021)`;
+const LOCK = sql`select pg_advisory_xact_lock(7311990021)`;
 
-export const upsert = (name: string, value: string, now: Date) => sql`
-insert into operator_settings (name, value, changed_at) values (${name}, ${value}, ${now})
+const upsert = (name: string, value: unknown, now: Date) => sql`
+insert into operator_settings (name, value, changed_at) values (${name}, ${JSON.stringify(value)}, ${now})
 on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
+
+/** Returns the value of a setting that was stored as a whole. @param none the value of one that was never set */
+export async function readSetting<Value>(db: Queries, name: string, none: Value): Promise<Value> {
+  const [row] = await db.query<{ value: string }>(
+    sql`select value from operator_settings where name = ${name}`,
+  );
+  return row ? (JSON.parse(row.value) as Value) : none;
+}
+
+/**
+ * Changes a setting that is stored as a whole.
+ * @param change returns the new value, and what the audit shows, from the value before
+ * @returns the new value
+ */
+export async function changeSetting<Value>(
+  operator: Operator,
+  name: string,
+  none: Value,
+  change: (before: Value) => { readonly value: Value; readonly audited: Omit<Change, 'subject'> },
+): Promise<Value> {
+  const { db, clock } = operator.service;
+  return db.transaction(async (tx) => {
+    await tx.query(LOCK);
+    const { value, audited } = change(await readSetting(tx, name, none));
+    await tx.query(upsert(name, value, clock()));
+    await audit(tx, operator, { ...audited, subject: 'settings' });
+    return value;
+  });
+}
 
 const LimitSchema = Type.Object({
   currency: Currency,
@@ -136,8 +166,7 @@ const set = changing({
     return db.transaction(async (tx) => {
       await tx.query(LOCK);
       const before = await readSettings(tx);
-      for (const [name, value] of Object.entries(wanted))
-        await tx.query(upsert(name, JSON.stringify(value), clock()));
+      for (const [name, value] of Object.entries(wanted)) await tx.query(upsert(name, value, clock()));
       const after = await readSettings(tx);
       const { limits: _before, ...old } = before;
       const { limits: _after, ...now } = after;
@@ -177,7 +206,7 @@ const setLimit = changing({
       const before = await readSettings(tx);
       const { [currency]: _old, ...others } = before.limits;
       const limits = amount === null ? others : { ...others, [currency]: amount };
-      await tx.query(upsert('limits', JSON.stringify(limits), clock()));
+      await tx.query(upsert('limits', limits, clock()));
       const after = await readSettings(tx);
       const sum = (of: Settings) => ({ amount: toSum(currency, limitOf(of, currency)) });
       const change = { before: sum(before), after: sum(after) };
