@@ -1,3 +1,4 @@
+import { ask } from './desk.measure.ts';
 import { print, whole } from './figures.ts';
 import type { Voucher } from './requests.ts';
 import { type Given, numberOf } from './scenario.ts';
@@ -9,23 +10,16 @@ import { quantile, sorted } from './statistics.ts';
 /** Redemptions before the measurement: they compile the code, and read the pages into memory. */
 const WARM_UP_MS = 2_000;
 
-type Till = { readonly url: string; readonly authorization: string; readonly vouchers: readonly Voucher[] };
+type Till = { readonly serve: Serve; readonly authorization: string; readonly vouchers: readonly Voucher[] };
 
 let references = 0;
 
 /** Redeems a cent. @returns the time to the end of the answer @throws if it is not booked */
-async function redeem({ url, authorization, vouchers }: Till): Promise<number> {
+async function redeem({ serve, authorization, vouchers }: Till): Promise<number> {
   const at = ++references;
   const { code, pin } = vouchers[at % vouchers.length] as Voucher;
-  const since = performance.now();
-  const response = await fetch(`${url}/portal/v1/till/redeem`, {
-    method: 'POST',
-    headers: { authorization, 'content-type': 'application/json' },
-    body: JSON.stringify({ code, pin, amount: 0.01, reference: `counter-${at}` }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${response.status} ${text.slice(0, 300)}`);
-  return performance.now() - since;
+  const body = { code, pin, amount: 0.01, reference: `counter-${at}` };
+  return (await ask(serve, authorization, { path: '/till/redeem', body }, 'portal')).tookMs;
 }
 
 /** Lets all cashiers redeem for a time. @returns how long each redemption took */
@@ -39,11 +33,11 @@ async function redeemFor(till: Till, cashiers: number, ms: number): Promise<numb
   return took;
 }
 
-async function tillOf(stage: Stage, { url }: Serve): Promise<Till> {
+async function tillOf(stage: Stage, serve: Serve): Promise<Till> {
   const merchantId = String(stage.merchantId);
   const authorization = await stage.token({ roles: ['cashier'], merchantId });
   const { vouchers } = await stage.stock(0, 0);
-  return { url, authorization, vouchers };
+  return { serve, authorization, vouchers };
 }
 
 export async function run(given: Given): Promise<void> {

@@ -1,4 +1,4 @@
-import { type Call, dayOf, makeCalls } from './desk.lists.ts';
+import { type Call, daysAgo, makeCalls } from './desk.lists.ts';
 import { print } from './figures.ts';
 import type { Serve, Stage } from './stage.ts';
 import { quantile, sorted } from './statistics.ts';
@@ -8,10 +8,13 @@ import { quantile, sorted } from './statistics.ts';
 const PAGES = 5;
 const SLOW_MS = 150;
 
-/** Sends a request. @returns the time to the end of the answer @throws if it is not a success */
-export async function ask({ url }: Serve, token: string, { path, body }: Call) {
+/**
+ * Sends a request to the operator API, or to the portal.
+ * @returns the time to the end of the answer @throws if it is not a success
+ */
+export async function ask({ url }: Serve, token: string, { path, body }: Call, door = 'operator') {
   const since = performance.now();
-  const response = await fetch(`${url}/operator/v1${path}`, {
+  const response = await fetch(`${url}/${door}/v1${path}`, {
     headers: { authorization: token, ...(body && { 'content-type': 'application/json' }) },
     ...(body && { method: 'POST', body: JSON.stringify(body) }),
   });
@@ -51,12 +54,12 @@ async function walk(
 
 /** The concurrent requests of the first screen of the console. */
 export function overviewCalls(): Call[] {
-  const today = dayOf(0);
-  const tomorrow = dayOf(-1);
+  const today = daysAgo(0);
+  const tomorrow = daysAgo(-1);
   return [
     ...['/books/days', '/approvals?waiting=true&limit=50', '/batches?status=PROCESSING&limit=50'],
     ...['/webhooks?limit=200', '/floats/low', '/transactions?limit=8'],
-    ...[`/books/reports/outstanding?from=${dayOf(89)}&to=${tomorrow}`],
+    ...[`/books/reports/outstanding?from=${daysAgo(89)}&to=${tomorrow}`],
     ...[`/books/reports/liability?from=${today}&to=${tomorrow}&section=total`],
   ].map((path) => ({ path }));
 }

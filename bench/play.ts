@@ -28,7 +28,6 @@ export type Load = {
   readonly answered: number;
 };
 
-const AUTOCANNON = fileURLToPath(new URL('./load.ts', import.meta.url));
 const BATCHES = fileURLToPath(new URL('./batch-load.ts', import.meta.url));
 const OPEN = fileURLToPath(new URL('./open-load.ts', import.meta.url));
 const WRK = fileURLToPath(new URL('./wrk.lua', import.meta.url));
@@ -37,24 +36,29 @@ const WRK = fileURLToPath(new URL('./wrk.lua', import.meta.url));
 const MOST_THREADS = 2;
 
 /** The generator: wrk if it is installed, since it takes the least time from the service. */
-export const GENERATOR = spawnSync('wrk', ['--version']).error ? 'autocannon' : 'wrk';
+const HAS_WRK = !spawnSync('wrk', ['--version']).error;
+export const GENERATOR = HAS_WRK ? 'wrk' : 'clients in Node';
 
 /** Clients at half load: enough that a client that waits does not delay the others. */
 const HALF_CONNECTIONS = 64;
 
 /**
- * The clients at half of the greatest load. autocannon sends the requests of a second at its beginning. Only
- * wrk can pause, so that autocannon gets fewer clients.
+ * The clients at half of the greatest load. Only wrk can pause: without it, there are few.
  * @param perSecond the greatest load
  */
 export const halfOf = (perSecond: number) =>
-  GENERATOR === 'wrk'
+  HAS_WRK
     ? { connections: HALF_CONNECTIONS, pauseMs: (HALF_CONNECTIONS / (perSecond / 2)) * 1000 }
     : { connections: 2 };
 
 /** Runs the load. @returns its figures */
-export function play(plan: LoadPlan): Promise<Load> {
-  if (GENERATOR === 'autocannon') return runLoad(process.execPath, [AUTOCANNON, JSON.stringify(plan)]);
+export async function play(plan: LoadPlan): Promise<Load> {
+  if (!HAS_WRK) {
+    const { accepted, refused, broken, seconds: took } = await playOpen(plan);
+    const { count, ...times } = accepted;
+    const failed = broken + refused.count;
+    return { ...times, perSecond: count / took, failed, answered: count + refused.count };
+  }
   const { url, file, connections, seconds, pauseMs = 0 } = plan;
   const threads = Math.min(MOST_THREADS, connections);
   const shape = ['-t', String(threads), '-c', String(connections), '-d', `${seconds}s`, '--timeout', '30s'];
