@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { findReport, makeReport } from '../src/books/reports/reports.ts';
 import { streamTransactions } from '../src/books/reports/transactions.ts';
+import { DAY_MS, isoDay } from '../src/time.ts';
 import { keepCoreBusy } from './desk.beside.ts';
-import { DAY_MS, median, print } from './figures.ts';
+import { median, print } from './figures.ts';
 import { fill } from './growth.ts';
 import { type Measured, measure } from './measure.ts';
 import type { Stock } from './requests.ts';
@@ -28,7 +29,6 @@ export type Size = {
   readonly isQuiet: boolean;
 };
 
-export const dayOf = (ms: number) => new Date(ms).toISOString().slice(0, 10);
 const seconds = (since: number) => ((performance.now() - since) / 1_000).toFixed(2);
 
 /** Measures windows of redemptions until `isOver`. */
@@ -71,7 +71,7 @@ async function fillDay(stage: Stage, yesterday: number, { vouchers, rows }: Size
   await fill(stage, 0, vouchers, 2, { more });
   await owner.query('delete from book_days; update books set sealed_until = null');
   await owner.query("insert into book_days (day, starts_at, ends_at, zone) values ($1, $2, $3, 'UTC')", [
-    dayOf(yesterday),
+    isoDay(yesterday),
     new Date(yesterday),
     new Date(yesterday + DAY_MS),
   ]);
@@ -147,10 +147,10 @@ async function measureClose(stage: Stage, yesterday: number, size: Size): Promis
 
 async function measureReports(stage: Stage, yesterday: number, { merchants }: Size): Promise<void> {
   const { service } = stage.operator;
-  const wanted = { to: dayOf(yesterday + DAY_MS), merchantId: stage.merchantId };
-  await stage.owner.query('select bench.fill_year($1, $2, $3)', [dayOf(yesterday), DAYS, merchants]);
+  const wanted = { to: isoDay(yesterday + DAY_MS), merchantId: stage.merchantId };
+  await stage.owner.query('select bench.fill_year($1, $2, $3)', [isoDay(yesterday), DAYS, merchants]);
   await stage.owner.query('vacuum analyze book_movements, book_balances, book_reversals, book_closings');
-  const from = dayOf(yesterday - DAYS * DAY_MS);
+  const from = isoDay(yesterday - DAYS * DAY_MS);
   for (const name of ['R1', 'R2', 'R3', 'R7', 'R9']) {
     const kind = findReport(name);
     if (!kind) continue;
@@ -163,7 +163,7 @@ async function measureReports(stage: Stage, yesterday: number, { merchants }: Si
   let count = 0;
   global.gc?.();
   const before = process.memoryUsage().rss;
-  for await (const _line of streamTransactions(service, { from: dayOf(yesterday), ...wanted }))
+  for await (const _line of streamTransactions(service, { from: isoDay(yesterday), ...wanted }))
     if (++count === STREAMED) break;
   const grown = Math.round((process.memoryUsage().rss - before) / 1_048_576);
   print(`R8: ${count} transactions in ${seconds(since)} s; memory grew by ${grown} MB`);

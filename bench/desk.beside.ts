@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { end, started } from '../test/support/leave-nothing.ts';
-import { dayOf } from './desk.lists.ts';
+import { daysAgo } from './desk.lists.ts';
 import { ask, overviewCalls } from './desk.measure.ts';
 import { stockOf } from './desk.tills.ts';
 import { median, pause, print, textOf } from './figures.ts';
@@ -20,7 +20,7 @@ const CONSOLES = 10;
 const CONSOLE_MS = 10_000;
 
 function heavyPaths(): string[] {
-  const year = `from=${dayOf(360)}&to=${dayOf(0)}`;
+  const year = `from=${daysAgo(360)}&to=${daysAgo(0)}`;
   return [
     ...['trial-balance', 'liability', 'outstanding', 'settlement-statement'].map(
       (name) => `/books/reports/${name}?${year}`,

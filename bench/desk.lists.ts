@@ -1,5 +1,5 @@
 import { maskCode } from '../src/ledger/transactions.ts';
-import { DAY_MS } from './figures.ts';
+import { DAY_MS, isoDay } from '../src/time.ts';
 import { codeOf } from './fill.ts';
 import type { Stage } from './stage.ts';
 
@@ -18,7 +18,7 @@ const get =
   () => ({ path });
 
 /** The date of a day in the past, such as 2026-11-22. */
-export const dayOf = (back: number) => new Date(Date.now() - back * DAY_MS).toISOString().slice(0, 10);
+export const daysAgo = (back: number) => isoDay(Date.now() - back * DAY_MS);
 
 /** Things of the database by which lists can be filtered. The busiest merchant is the first. */
 async function sample(stage: Stage) {
@@ -55,7 +55,7 @@ const by =
 const find =
   (body: (turn: number) => object): Maker =>
   (turn) => ({ path: '/vouchers/find', body: { reason: 'bench', ...body(turn) } });
-const days = (turn: number) => dayOf(3 + turn * 6);
+const days = (turn: number) => daysAgo(3 + turn * 6);
 
 const moneyCalls = (of: Things): Calls => ({
   merchants: get('/merchants'),

@@ -2,7 +2,6 @@
 
 export const print = (line: string) => void process.stdout.write(`${line}\n`);
 export const whole = (figure: number) => Math.round(figure).toLocaleString('en');
-export const DAY_MS = 86_400_000;
 export const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** The most columns of a line of a page. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import { DAY_MS, middle, print } from './figures.ts';
+import { DAY_MS } from '../src/time.ts';
+import { middle, print } from './figures.ts';
 import { draw, dropIndexes, fillChunks, makeRows, restoreIndexes } from './fill.ts';
 import { measure } from './measure.ts';
 import type { Stock } from './requests.ts';

@@ -2,8 +2,9 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { commandOn, dayOf, findYesterday, prepareDay } from './books.ts';
-import { DAY_MS, print, whole } from './figures.ts';
+import { DAY_MS, isoDay } from '../src/time.ts';
+import { commandOn, findYesterday, prepareDay } from './books.ts';
+import { print, whole } from './figures.ts';
 import { type Given, numberOf } from './scenario.ts';
 import { Stage } from './stage.ts';
 import { type Watched, watchProgram } from './usage.ts';
@@ -32,7 +33,7 @@ export async function run(given: Given): Promise<void> {
   tell(`close of a day with ${whole(rows)} rows`, rows, await commandOn(stage, 'books', 'close'));
 
   const file = join(stage.folder, 'proof.txt');
-  const days = ['--from', dayOf(yesterday), '--to', dayOf(yesterday + DAY_MS)];
+  const days = ['--from', isoDay(yesterday), '--to', isoDay(yesterday + DAY_MS)];
   const proved = ['books', 'export', '--format', 'proof', ...days];
   tell('export', rows, await commandOn(stage, ...proved, '--out', file));
   print(`  ${((await stat(file)).size / MB).toFixed(0)} MB`);

@@ -5,6 +5,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { sql } from '../src/db/sql.ts';
 import { newRingKey } from '../src/keyring/file.ts';
 import { createLogger } from '../src/log.ts';
+import { MINUTE_MS } from '../src/time.ts';
 import { opened, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Options } from './arguments.ts';
 import { findPrograms, type Server, STANDBY_NAME, startCluster } from './cluster.ts';
@@ -16,7 +17,6 @@ import { Random } from './random.ts';
 
 /** The part of the time under load before the failover, and after it. */
 const PART = 0.5;
-const MINUTE_MS = 60_000;
 /** The time after which a cluster manager is sure that the primary is gone. */
 const WATCHED_MS = 1_000;
 /** How far an asynchronous standby is behind when the primary is lost. */

@@ -1,11 +1,11 @@
 import Table from 'cli-table3';
 import fc from 'fast-check';
+import { MINUTE_MS } from '../src/time.ts';
 import { startListening } from '../test/support/harness.ts';
 import { explained, reconciles, type Tally } from '../test/support/model.run.ts';
 import { withTestServer } from '../test/support/server.ts';
 import type { Options } from './arguments.ts';
 
-const MINUTE_MS = 60_000;
 /** The numbers of concurrent calls. With more of them, searching their orders would take too long. */
 const WIDTHS = [1, 4, 7];
 

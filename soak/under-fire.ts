@@ -6,6 +6,7 @@ import { readConfig } from '../src/config.ts';
 import { openEmbedded } from '../src/db/embedded.ts';
 import { openOwner } from '../src/db/pool.ts';
 import { createLogger } from '../src/log.ts';
+import { MINUTE_MS } from '../src/time.ts';
 import { atEnd, opened, temporaryFolder } from '../test/support/leave-nothing.ts';
 import { openWay } from '../test/support/way.ts';
 import type { Options } from './arguments.ts';
@@ -17,7 +18,6 @@ import { freePort, Supervised } from './process.ts';
 import { createMerchants, keepLog, operatorOf, prove, report } from './prove.ts';
 import { Random } from './random.ts';
 
-const MINUTE_MS = 60_000;
 /** The mean pause between two faults. A third of them begin during another one. */
 const PAUSE_MS = 2_500;
 

@@ -3,7 +3,7 @@ import { SEE_VOUCHERS } from '../principal.ts';
 import { notFound } from '../problem.ts';
 import { DESIGNS, DesignName, findDesign } from '../products/designs.ts';
 import { FileSchema } from '../schema.ts';
-import { DAY_MS } from '../time.ts';
+import { DAY_MS, isoDay } from '../time.ts';
 import type { Write } from './export.ts';
 import { counted } from './order-sheets.ts';
 import { drawSheets } from './sheets.ts';
@@ -42,7 +42,7 @@ const preview = reading({
       design,
     };
     const expiresAt = new Date(service.clock().getTime() + 365 * DAY_MS);
-    const card = { ...NO_VOUCHER, expiresAt, lastDay: expiresAt.toISOString().slice(0, 10) };
+    const card = { ...NO_VOUCHER, expiresAt, lastDay: isoDay(expiresAt.getTime()) };
     const exporting = async (write: Write) => write(oneOf(card), 1);
     const content = counted(drawSheets(service, described, {}, exporting));
     return { name: `design-${name}.pdf`, mediaType: 'application/pdf', content };

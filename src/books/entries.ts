@@ -26,7 +26,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { isDay } from '../time.ts';
+import { HOUR_MS, isDay } from '../time.ts';
 import { toEnd, toStart, zoneOfBooks } from '../zone.ts';
 import { bookedBetween } from './days.ts';
 import { kindOf } from './export.rows.ts';
@@ -129,8 +129,6 @@ select starts_at as "startsAt", ends_at as "endsAt" from book_days where day = $
   return isDay(text) ? new Date(end.getTime() + 1) : end;
 }
 
-/** Clocks differ. */
-const HOUR_MS = 3_600_000;
 /** Before the first entry of any journal. */
 const EPOCH = new Date('2000-01-01');
 

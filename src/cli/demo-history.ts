@@ -25,7 +25,7 @@ import { draftAll } from '../settlement/draft.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
 import { pay } from '../settlement/pay.ts';
 import { makeTerms } from '../settlement/terms.ts';
-import { DAY_MS, HOUR_MS } from '../time.ts';
+import { DAY_MS, HOUR_MS, isoDay } from '../time.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { showProgress } from './progress.ts';
 
@@ -142,7 +142,7 @@ class Story {
       await topUp(this.#operator, { merchantId: id, currency, amountMinor, reference: `prepayment ${id}` });
       await makeTerms(this.#operator, {
         merchantId: String(id),
-        from: this.#startsAt.toISOString().slice(0, 10),
+        from: isoDay(this.#startsAt.getTime()),
         commission: 2.5,
         vat: 20,
         period: 'month',
@@ -175,7 +175,7 @@ class Story {
   }
 
   async #close(): Promise<void> {
-    const until = new Date(this.#now.getTime() - DAY_MS).toISOString().slice(0, 10);
+    const until = isoDay(this.#now.getTime() - DAY_MS);
     for (let tries = 1; ; tries++) {
       const { waiting, closed } = await closeDays(this.#operator, { until, dayEnds: DAY_ENDS });
       const failed = closed.flatMap((each) => each.failed);
@@ -269,7 +269,7 @@ class Story {
     const approved = await Promise.all(due.map(({ id }) => approve(this.#operator, id)));
     for (const { settlement } of approved.slice(0, -1)) {
       const reference = `payout ${settlement.number}`;
-      const valueDate = this.#now.toISOString().slice(0, 10);
+      const valueDate = isoDay(this.#now.getTime());
       await pay(this.#operator, {
         settlementId: settlement.id,
         reference,

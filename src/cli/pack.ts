@@ -9,7 +9,7 @@ import type { Service } from '../context.ts';
 import { merchants } from '../merchants/merchants.ts';
 import { users } from '../people/users.ts';
 import { draftName, writePrivate } from '../private-file.ts';
-import { addDays } from '../time.ts';
+import { addDays, isoDay } from '../time.ts';
 import { withService } from './open.ts';
 import { fail, printJson, say } from './output.ts';
 import { parseDay } from './parse.ts';
@@ -85,7 +85,7 @@ function toInterval(all: readonly ListedDay[], { from, to }: Partial<Interval>):
 /** Returns the first day of the month so many months before that of a day. */
 function monthsBefore(day: string, count: number): string {
   const [year = 0, month = 0] = day.split('-').map(Number);
-  return new Date(Date.UTC(year, month - 1 - count, 1)).toISOString().slice(0, 10);
+  return isoDay(Date.UTC(year, month - 1 - count, 1));
 }
 
 /** Returns the parts of an interval by calendar month. */

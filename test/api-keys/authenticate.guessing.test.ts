@@ -7,6 +7,7 @@ import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { merchants } from '../../src/merchants/merchants.ts';
 import type { Refusal } from '../../src/refusal.ts';
+import { HOUR_MS } from '../../src/time.ts';
 import { asOperator, basic, startTestService, type TestService } from '../support/harness.ts';
 
 let testService: TestService;
@@ -21,7 +22,6 @@ after(async () => {
 
 /** Noon, so that no test runs over midnight. */
 const NOON = Date.UTC(2030, 0, 15, 12);
-const HOUR_MS = 3_600_000;
 
 function startProcess() {
   const state = { nowMs: NOON };

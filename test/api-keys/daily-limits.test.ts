@@ -6,13 +6,12 @@ import type { Service } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { Problem } from '../../src/problem.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { assertDescribed } from '../support/described.ts';
 import { type ApiRequest, DIALECTS, update } from '../support/dialects.ts';
 import { asOperator, basic, COMMAND_LINE } from '../support/harness.ts';
 import { countCodes, Till, UNKNOWN, withWrongPin } from '../support/till.ts';
-
-const DAY_MS = 86_400_000;
 
 type Limit = { readonly flow: 'issue' | 'redeem'; readonly amount: number | null; readonly keyId?: string };
 

@@ -12,12 +12,12 @@ import {
 import { buildServer } from '../../src/http/server.ts';
 import { merchants } from '../../src/merchants/merchants.ts';
 import { containing, readNetwork } from '../../src/network.ts';
+import { HOUR_MS } from '../../src/time.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { asOperator, basic } from '../support/harness.ts';
 import { Till } from '../support/till.ts';
 
 const SECOND_MS = 1_000;
-const HOUR_MS = 3_600_000;
 
 /** The same merchant with another API key. */
 function withKey(till: Till, { keyId, secret }: NewKey): Till {

@@ -9,10 +9,10 @@ import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { newRingKey, readKeyRing } from '../../src/keyring/file.ts';
 import { KeyRing } from '../../src/keyring/ring.ts';
+import { MINUTE_MS } from '../../src/time.ts';
 import { A } from '../support/dialects.ts';
 import { Till } from '../support/till.ts';
 
-const MINUTE_MS = 60_000;
 const FLOAT_MINOR = 1_000_00n;
 const PRICE_MINOR = 600n;
 /** Small enough to be produced in one transaction, and large enough for the thread. */

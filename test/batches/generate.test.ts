@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { merchants } from '../../src/merchants/merchants.ts';
 import { MINOR_MAX } from '../../src/money.ts';
 import { products } from '../../src/products/products.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { A, type ApiRequest, B, DIALECTS, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
@@ -10,7 +11,6 @@ import { Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
 
-const DAY_MS = 86_400_000;
 /** The greatest amount with two decimals: MINOR_MAX minor units. */
 const GREATEST = 9_999_999_999_999.99;
 /** A request of variant B, whose fields dialect.generate does not all offer. */

@@ -5,6 +5,7 @@ import { verifyBooks } from '../../src/books/verify.ts';
 import type { Context } from '../../src/context.ts';
 import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { ByLaw, type Shown } from '../support/books.law.ts';
 import { ByHand, type Card, readCards, readEntries } from '../support/books.model.ts';
 import { OWN, RULES, rateOn, setLaws, showBank, treatmentOf } from '../support/books.random.law.ts';
@@ -28,7 +29,6 @@ import { cents, type Figures, type Interval, make, rowsOf, Sums } from '../suppo
  * its transactions. SCRIP_TEST_SEED selects another history.
  */
 
-const DAY_MS = 86_400_000;
 const SEED = Number(process.env['SCRIP_TEST_SEED'] ?? 4);
 /** The figures of a report: the named columns of each row, by currency and label. */
 async function figuresOf(

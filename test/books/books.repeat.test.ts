@@ -12,6 +12,7 @@ import { correctRedemption, getRedemption } from '../../src/redemptions/correct.
 import { approve } from '../../src/settlement/approve.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { pay, returned } from '../../src/settlement/pay.ts';
+import { DAY_MS, isoDay } from '../../src/time.ts';
 import { extendVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, proveSound, sell, spend } from '../support/books.ts';
 import { fileOf } from '../support/folder.ts';
@@ -20,7 +21,6 @@ import { close, terms } from '../support/settlements.ts';
 
 /** Every movement of the operator is booked once under its reference, however often it is sent. */
 
-const DAY_MS = 86_400_000;
 const USD = { currency: 'USD', decimals: 2 } as const;
 
 type Case = {
@@ -60,7 +60,7 @@ async function openScene(t: Parameters<typeof openLedger>[0]): Promise<Scene> {
   const { operator } = ledger;
   const shop = await ledger.merchant(1_000_000n);
   const merchantId = shop.merchant.id;
-  const from = new Date(now - 4 * DAY_MS).toISOString().slice(0, 10);
+  const from = isoDay(now - 4 * DAY_MS);
   await terms(operator, merchantId, { from });
   await product(operator, 'SHORT', 'unclaimed');
   await product(operator, 'LOST', 'operator');

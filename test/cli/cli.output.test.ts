@@ -7,7 +7,7 @@ import { numberOf } from '../../src/cli/output.ts';
 import type { Context } from '../../src/context.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
-import { DAY_MS } from '../../src/time.ts';
+import { DAY_MS, isoDay } from '../../src/time.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
 import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
 
@@ -38,7 +38,7 @@ describe('the output', () => {
   };
 
   test('whose reader has ended is no fault of the database', async () => {
-    const [from, to] = [0, DAY_MS].map((later) => new Date(Date.now() + later).toISOString().slice(0, 10));
+    const [from, to] = [0, DAY_MS].map((later) => isoDay(Date.now() + later));
     const report = `books report R8 --merchant ${merchantId} --from ${from} --to ${to}`;
     assert.equal(await inShell(`{ scrip ${report}; echo $? >&2; } | true`), '0\n');
   });

@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { apiKeys } from '../../src/api-keys/keys.ts';
 import { merchants } from '../../src/merchants/merchants.ts';
 import { createProduct, productDefaults, products } from '../../src/products/products.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { type ApiRequest, DIALECTS, type Dialect, update } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -10,7 +11,6 @@ import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from '../support/till.
 
 const openTill = tillsOfOneService();
 
-const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 const [A, B] = DIALECTS as [Dialect, Dialect];
 

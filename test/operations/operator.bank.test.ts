@@ -7,6 +7,7 @@ import { perform } from '../../src/operations/perform.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import type { Principal } from '../../src/principal.ts';
+import { isoDay } from '../../src/time.ts';
 import { COMMAND_LINE } from '../support/harness.ts';
 import { operatorApi } from '../support/operator.api.ts';
 import { Operator } from '../support/operator.ts';
@@ -37,7 +38,7 @@ test('a bank statement is imported, matched and listed', async () => {
   const { transactionId } = (await api.post('/floats/top-up', topUp)).body;
   assert.equal((await api.post('/bank/accounts', { name: 'House', currency: 'USD', own: 5 })).status, 200);
   assert.equal((await api.post('/bank/mappings', MAPPING)).status, 200);
-  const today = new Date().toISOString().slice(0, 10);
+  const today = isoDay(Date.now());
   const file = base64(`Day,Text,Amount\n${today},for INV-2001,12.50\n${today},else,7.00\n`);
   const wanted = { account: 'House', format: 'csv', mapping: 'house', file };
   const shown = (await api.post('/bank/import', { ...wanted, dryRun: true })).body;

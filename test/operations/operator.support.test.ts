@@ -5,6 +5,7 @@ import type { Context } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
 import { newId } from '../../src/ledger/id.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
+import { isoDay } from '../../src/time.ts';
 import { flushDeclines, insertDeclines, recordDecline } from '../../src/vouchers/declines.ts';
 import { operatorApi } from '../support/operator.api.ts';
 import { type Made, makeVouchers } from '../support/operator.ts';
@@ -210,7 +211,7 @@ describe('the operator API for support', () => {
       counted.body.items,
       ['14', '43', '51', '55'].map((code) => ({ code, declines: 1 })),
     );
-    const since = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+    const since = isoDay(Date.now() + 86_400_000);
     assert.deepEqual((await api.get(`/declines/count?from=${since}&to=${since}`)).body.items, []);
     const rows = await api.testService.service.db.query<{ text: string }>(
       sql`select d::text as text from declines d`,

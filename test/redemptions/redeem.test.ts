@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { DAY_MS } from '../../src/time.ts';
 import { blockVoucher, extendVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
-
-const DAY_MS = 86_400_000;
 
 for (const dialect of DIALECTS) {
   describe(`a redemption by ${dialect.name}`, () => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Transaction, UpdateData } from '../../src/http/variant-a.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { movementsOf, showVoucher } from '../../src/vouchers/show.ts';
 import { A, type ApiRequest, B, DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
@@ -8,8 +9,6 @@ import { asOperator } from '../support/harness.ts';
 import { pick, Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
-
-const DAY_MS = 86_400_000;
 
 for (const dialect of DIALECTS) {
   describe(`the update of a redemption by ${dialect.name}`, () => {

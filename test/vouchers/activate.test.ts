@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { DAY_MS } from '../../src/time.ts';
 import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { A, type ApiRequest, B, DIALECTS, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -7,7 +8,6 @@ import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from '../support/till.
 
 const openTill = tillsOfOneService();
 
-const DAY_MS = 86_400_000;
 const activateAt = ({ serialNumber }: Voucher, value: number | null, reference: string): ApiRequest => ({
   method: 'POST',
   path: '/api/v2/activate',

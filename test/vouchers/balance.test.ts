@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { blockVoucher, replaceVoucher, unblockVoucher } from '../../src/vouchers/operate.ts';
 import { DIALECTS, update } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { pick, Till, tillsOfOneService, UNKNOWN, withWrongPin } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
-
-const DAY_MS = 86_400_000;
 
 for (const dialect of DIALECTS) {
   describe(`a balance by ${dialect.name}`, () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { MINUTE_MS } from '../../src/time.ts';
 import { type ApiRequest, DIALECTS, type Voucher } from '../support/dialects.ts';
 import { startListening } from '../support/harness.ts';
 import { Till } from '../support/till.ts';
@@ -9,7 +10,6 @@ import { Till } from '../support/till.ts';
  * service checks (docs/explanation/guessing.md).
  */
 
-const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 /** Early in a UTC day, so that the daily count of a key does not start again during a test. */
 const MORNING = new Date(Date.UTC(2030, 0, 15, 1));

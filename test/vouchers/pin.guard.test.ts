@@ -5,6 +5,7 @@ import type { Context } from '../../src/context.ts';
 import type { CodeAndPin } from '../../src/keyring/ring.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import type { Refusal } from '../../src/refusal.ts';
+import { MINUTE_MS } from '../../src/time.ts';
 import { balance } from '../../src/vouchers/balance.ts';
 import { unlockPin } from '../../src/vouchers/operate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
@@ -12,7 +13,6 @@ import { type ApiRequest, DIALECTS, type Voucher } from '../support/dialects.ts'
 import { asOperator } from '../support/harness.ts';
 import { countCodes, Till, withWrongPin } from '../support/till.ts';
 
-const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 for (const dialect of DIALECTS) {

@@ -4,14 +4,13 @@ import { announceExpiries } from '../../src/api-keys/expiry.ts';
 import { apiKeys } from '../../src/api-keys/keys.ts';
 import { sweepExpired } from '../../src/books/sweep.ts';
 import { sql } from '../../src/db/sql.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { blockVoucher, cancelVoucher, replaceVoucher, unblockVoucher } from '../../src/vouchers/operate.ts';
 import { addEndpoint } from '../../src/webhooks/endpoints.ts';
 import { judgeEndpoints } from '../../src/webhooks/record.ts';
 import { assertDescribed } from '../support/described.ts';
 import { asOperator } from '../support/harness.ts';
 import { Till } from '../support/till.ts';
-
-const DAY_MS = 86_400_000;
 
 /** A merchant with a pull endpoint, and the events that it got since it was last asked. */
 async function listening(till: Till) {

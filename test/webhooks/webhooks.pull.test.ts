@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
 import { newId } from '../../src/ledger/id.ts';
+import { DAY_MS } from '../../src/time.ts';
 import { deliveries } from '../../src/webhooks/deliveries.ts';
 import { webhooks } from '../../src/webhooks/endpoints.ts';
 import { listEvents } from '../../src/webhooks/pull.ts';
@@ -11,8 +12,6 @@ import { asOperator } from '../support/harness.ts';
 import { ownerOf, waitForLocks } from '../support/owner.ts';
 import { ofFile } from '../support/scope.ts';
 import { Hooked } from '../support/webhooks.ts';
-
-const DAY_MS = 86_400_000;
 
 const scope = ofFile();
 const [dialect] = DIALECTS;
