@@ -4,6 +4,7 @@ import { Gauge, Registry } from 'prom-client';
 import { type Config, readConfig } from '../config.ts';
 import { serveMetrics } from '../http/metrics.ts';
 import { createLogger } from '../log.ts';
+import { described } from '../monitor/metrics.ts';
 import { printFields, printJson, say, wrongUsage } from './output.ts';
 import { countOf, parseOrigin } from './parse.ts';
 import { listenForStop } from './processes.ts';
@@ -63,21 +64,26 @@ async function probe(till: Till): Promise<Probed> {
   }
 }
 
+/** What each metric of the probe is. */
+export const PROBE_METRICS = {
+  scrip_probe_success: {
+    help: '1 if the last probe could redeem a voucher and take that back.',
+    labelNames: [],
+  },
+  scrip_probe_seconds: {
+    help: 'How long each step of the last probe took; absent for steps that failed or were not reached.',
+    labelNames: ['step'],
+  },
+} as const;
+
 /** The metrics of the probe. */
 export function probeMetrics() {
   const registry = new Registry();
   const registers = [registry];
-  const up = new Gauge({
-    name: 'scrip_probe_success',
-    help: '1 if the last probe could redeem a voucher and take that back.',
-    registers,
-  });
-  const seconds = new Gauge({
-    name: 'scrip_probe_seconds',
-    help: 'How long each step of the last probe took; absent for steps that failed or were not reached.',
-    labelNames: ['step'],
-    registers,
-  });
+  const [up, seconds] = [
+    new Gauge({ ...described(PROBE_METRICS, 'scrip_probe_success'), registers }),
+    new Gauge({ ...described(PROBE_METRICS, 'scrip_probe_seconds'), registers }),
+  ];
   return {
     text: () => registry.metrics(),
     set({ failure, seconds: took }: Probed) {

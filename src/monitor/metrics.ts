@@ -43,11 +43,14 @@ export const METRICS = {
   },
 } as const;
 
+type Descriptions = Readonly<
+  Record<string, { readonly help: string; readonly labelNames: readonly string[] }>
+>;
+
 /** Returns what the library wants of a metric, whose labels it takes as an array of its own. */
-function described<Name extends keyof typeof METRICS>(name: Name, registers: Registry[]) {
-  const { help, labelNames } = METRICS[name];
-  type Label = (typeof METRICS)[Name]['labelNames'][number];
-  return { name, help, labelNames: [...labelNames] as Label[], registers };
+export function described<All extends Descriptions, Name extends keyof All & string>(all: All, name: Name) {
+  const { help, labelNames } = all[name] as All[Name];
+  return { name, help, labelNames: [...labelNames] as All[Name]['labelNames'][number][] };
 }
 
 /** Counts a call that has ended. */
@@ -82,13 +85,22 @@ export function createMetrics(): Metrics {
   const registry = new Registry<PrometheusContentType>();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const calls = new Counter(described('scrip_calls_total', registers));
+  const calls = new Counter({ ...described(METRICS, 'scrip_calls_total'), registers });
   const latency = new Histogram({
-    ...described('scrip_call_seconds', registers),
+    ...described(METRICS, 'scrip_call_seconds'),
+    registers,
     buckets: LATENCY_BUCKETS,
   });
-  const rows = new Histogram({ ...described('scrip_gather_rows', registers), buckets: ROWS_BUCKETS });
-  const wait = new Histogram({ ...described('scrip_gather_wait_seconds', registers), buckets: WAIT_BUCKETS });
+  const rows = new Histogram({
+    ...described(METRICS, 'scrip_gather_rows'),
+    registers,
+    buckets: ROWS_BUCKETS,
+  });
+  const wait = new Histogram({
+    ...described(METRICS, 'scrip_gather_wait_seconds'),
+    registers,
+    buckets: WAIT_BUCKETS,
+  });
   const aggregator = new AggregatorRegistry();
   AggregatorRegistry.setRegistries(registry);
   return {
@@ -120,7 +132,8 @@ export function createMetrics(): Metrics {
 
 function watchPools(registry: Registry, pools: Pools): void {
   const gauge = new Gauge({
-    ...described('scrip_pool_connections', [registry]),
+    ...described(METRICS, 'scrip_pool_connections'),
+    registers: [registry],
     collect() {
       for (const [pool, { totalCount, idleCount, waitingCount }] of Object.entries(pools)) {
         gauge.set({ pool, state: 'used' }, totalCount - idleCount);

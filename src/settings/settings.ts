@@ -68,7 +68,10 @@ const upsert = (name: string, value: unknown, now: Date) => sql`
 insert into operator_settings (name, value, changed_at) values (${name}, ${JSON.stringify(value)}, ${now})
 on conflict (name) do update set value = excluded.value, changed_at = excluded.changed_at`;
 
-/** Returns the value of a setting that was stored as a whole. @param none the value of one that was never set */
+/**
+ * Returns the value of a setting that is stored as a whole.
+ * @param none the value of one that was never set
+ */
 export async function readSetting<Value>(db: Queries, name: string, none: Value): Promise<Value> {
   const [row] = await db.query<{ value: string }>(
     sql`select value from operator_settings where name = ${name}`,
