@@ -26,7 +26,7 @@ import { basic, type Stock, type Voucher } from './requests.ts';
  * afterwards.
  */
 
-export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+export const MAIN = fileURLToPath(new URL('../bin/scrip.cjs', import.meta.url));
 const VOUCHERS = 20_000;
 /** The default limit of vouchers that a product may generate at once. */
 const MOST_QUANTITY = 100_000;

@@ -33,7 +33,7 @@ import { Way } from './way.ts';
  * as by a pooler, which leads them to another server.
  */
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../bin/scrip.cjs', import.meta.url));
 const RUN = fileURLToPath(new URL('./run.ts', import.meta.url));
 /** Statements that the guide of an upgrade names. */
 const deployed = (name: string) => readFile(new URL(`../deploy/postgres/${name}`, import.meta.url), 'utf8');

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { atEnd, end } from '../test/support/leave-nothing.ts';
 
-const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../bin/scrip.cjs', import.meta.url));
 const CLOCK = new URL('./clock.ts', import.meta.url).href;
 const AGAIN_MS = 100;
 /** Becomes the command, which finds in its environment that a socket was passed to it. */

@@ -1,14 +1,8 @@
-import { enableCompileCache } from 'node:module';
-import { fileURLToPath } from 'node:url';
 import { CommanderError } from 'commander';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { StartError } from './db/errors.ts';
 import { Problem } from './problem.ts';
 import { Refusal } from './refusal.ts';
-
-// Half of a short command's time was the compilation of the source. The cache is in node_modules, which is as
-// trusted as the source. If the folder is read-only, there is no cache.
-enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/scrip', import.meta.url)));
 
 // If the reader closes the pipe (`scrip batch list | head`) or the terminal, that is not an error. A service
 // in that terminal still has to shut down in order. A broken pipe of the database has the same code, so what

@@ -41,7 +41,7 @@ backrest check
 
 echo '2. load, a backup beside it, more load'
 export SCRIP_DATABASE_URL="postgres://postgres@127.0.0.1:$port/scrip" SCRIP_DATA_DIR="$folder/keys" SCRIP_LOG_LEVEL=error
-scrip() { "$node" src/main.ts "$@"; }
+scrip() { "$node" bin/scrip.cjs "$@"; }
 scrip merchant create --name Kiosk --float 1000 --json >/dev/null 2>&1
 top_up() { scrip float top-up --merchant 1 --amount 1 --reference "$1" >/dev/null; }
 top_up before-1

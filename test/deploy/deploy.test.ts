@@ -33,7 +33,7 @@ test('the files of a deployment name only settings and commands that exist', asy
   for (const [file, text] of files) {
     for (const [name] of text.matchAll(/\bSCRIP_[A-Z_]+/g))
       assert.ok(known.has(name), `${file} names ${name}`);
-    for (const [, command = ''] of text.matchAll(/src\/main\.ts ([a-z]+)/g))
+    for (const [, command = ''] of text.matchAll(/bin\/scrip\.cjs ([a-z]+)/g))
       assert.ok(words.has(command), `${file} runs ${command}`);
   }
 });

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { freePort } from '../../soak/process.ts';
 import { misspelledSettings, passedSocket } from '../../src/config.ts';
 import { sql } from '../../src/db/sql.ts';
@@ -13,6 +16,20 @@ import { until } from '../support/until.ts';
 const endWaiting = sql`
   select pg_terminate_backend(l.pid) from pg_locks l join pg_database d on d.oid = l.database
   where d.datname = current_database() and l.relation = 'scrip.merchants'::regclass and not l.granted`;
+
+test('the program is compiled once: the next command loads no compiler of TypeScript', async () => {
+  const command = fileURLToPath(new URL('../../bin/scrip.cjs', import.meta.url));
+  const env = { PATH: process.env['PATH'], NODE_DEBUG_NATIVE: 'COMPILE_CACHE' };
+  const scrip = () =>
+    promisify(execFile)(command, ['--version'], { env, maxBuffer: Number.POSITIVE_INFINITY });
+  await scrip();
+  const { stdout, stderr } = await scrip();
+  const asked = [
+    ...`${stdout}${stderr}`.matchAll(/retrieving transpile cache for .*?\/(\w+)\.ts\.\.\.(\w+)/g),
+  ];
+  assert.ok(asked.some(([, name]) => name === 'main'));
+  for (const [line, , outcome] of asked) assert.equal(outcome, 'success', line);
+});
 
 test('one socket can be passed, to the process that the environment names', () => {
   const env = { LISTEN_PID: '7', LISTEN_FDS: '1' };
