@@ -24,6 +24,7 @@ const REDEEM = [
   'src/ledger/booking.ts',
   'src/ledger/claims.ts',
   'src/db/batcher.ts',
+  'src/db/rounds.ts',
   'src/http/routes.ts',
 ];
 const OVERLOAD = [...REDEEM, 'src/http/overload.ts'];

@@ -5,6 +5,7 @@ import type { Buckets } from './buckets.ts';
 import { isAway, retrying } from './errors.ts';
 import { AGAIN, type Operation } from './operation.ts';
 import type { Database } from './pool.ts';
+import { type InFlight, Rounds } from './rounds.ts';
 
 /** The largest number of rows in a call, and of calls in flight at one moment. */
 type Limits = { readonly rowsMax: number; readonly inFlightMax: number };
@@ -14,18 +15,9 @@ type Limits = { readonly rowsMax: number; readonly inFlightMax: number };
  * smaller.
  */
 const ON_ONE_SERVER: Limits = { rowsMax: 128, inFlightMax: 2 };
-/**
- * The limits on several shards. A call takes some 10 ms, however small, because Citus plans its statements
- * again. The worker serves other buckets while the next call is written.
- */
+/** The limits on several shards. The requests of an operation are spread over several calls. */
 const OVER_SHARDS: Limits = { rowsMax: 512, inFlightMax: 1 };
 
-/**
- * A second call starts only with at least this share of the rows in flight. A small call costs nearly as much
- * as a large one, and more requests arrive while the first call runs. With few callers, the second call
- * starts at once.
- */
-const SECOND_CALL_SHARE = 0.5;
 /**
  * In every turn, at least one of the requests for a voucher is answered. After 64 turns something is broken.
  */
@@ -49,19 +41,21 @@ type Waiting<Request, Answer> = {
  * Batches the requests of each operation and bucket.
  *
  * An idle service sends a request in the same turn of the event loop; there is no timer. Under load, requests
- * wait while earlier calls are in flight. If more requests wait than can be answered soon, the merchant with
- * the most waiting requests is declined with `91` at once.
+ * wait for the round of their operation (rounds.ts). If more requests wait than can be answered soon, the
+ * merchant with the most waiting requests is declined with `91` at once.
  */
 export class Batcher {
   readonly #db: Database;
   readonly #observers: Observers;
   readonly #limits: Limits;
+  readonly #rounds: Rounds;
   readonly #queues = new Map<unknown, Map<number, Queue<unknown, unknown, unknown>>>();
 
   constructor(db: Database, { buckets, ...observers }: Options = {}) {
     this.#db = db;
     this.#observers = observers;
     this.#limits = buckets?.isSharded ? OVER_SHARDS : ON_ONE_SERVER;
+    this.#rounds = new Rounds(this.#limits.inFlightMax);
   }
 
   /**
@@ -81,7 +75,7 @@ export class Batcher {
     }
     let queue = byBucket.get(bucket) as Queue<Request, Row, Answer> | undefined;
     if (!queue) {
-      queue = new Queue(this.#db, operation, bucket, this.#limits, this.#observers);
+      queue = new Queue(this.#db, operation, bucket, this.#limits, this.#rounds, this.#observers);
       byBucket.set(bucket, queue as Queue<unknown, unknown, unknown>);
     }
     return queue.add(request);
@@ -93,6 +87,7 @@ class Queue<Request, Row, Answer> {
   readonly #operation: Operation<Request, Row, Answer>;
   readonly #bucket: number;
   readonly #limits: Limits;
+  readonly #rounds: Rounds;
   readonly #metrics: Metrics | undefined;
   readonly #tracing: Tracing | undefined;
   /**
@@ -103,22 +98,27 @@ class Queue<Request, Row, Answer> {
   readonly #rate = new Rate();
   #waiting = 0;
   #inFlight = 0;
-  #rowsInFlight = 0;
-  #scheduled = false;
 
   constructor(
     db: Database,
     operation: Operation<Request, Row, Answer>,
     bucket: number,
     limits: Limits,
+    rounds: Rounds,
     { metrics, tracing }: Observers,
   ) {
     this.#limits = limits;
+    this.#rounds = rounds;
     this.#metrics = metrics;
     this.#tracing = tracing;
     this.#db = db;
     this.#operation = operation;
     this.#bucket = bucket;
+  }
+
+  /** How many requests wait for a call. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   add(request: Request): Promise<Answer> {
@@ -140,7 +140,7 @@ class Queue<Request, Row, Answer> {
       if (lane) lane.push(waiting);
       else this.#lanes.set(merchant, [waiting]);
       this.#waiting++;
-      this.#schedule();
+      this.#rounds.enter(this.#operation, this, this.#waiting >= this.#limits.rowsMax);
     });
   }
 
@@ -158,48 +158,24 @@ class Queue<Request, Row, Answer> {
     return true;
   }
 
-  #mayStart(): boolean {
-    return (
-      this.#inFlight === 0 ||
-      (this.#inFlight < this.#limits.inFlightMax && this.#waiting >= this.#rowsInFlight * SECOND_CALL_SHARE)
-    );
-  }
-
   /**
-   * Starts a call after pending input has been read, so that requests that arrived together share it. A full
-   * call starts at once: with more than a thousand busy sockets, reading the input can take seconds.
+   * Sends a call for as many waiting requests as one may hold.
+   * @returns the number of its rows, and when it has ended; undefined if no request can be sent now
    */
-  #schedule(): void {
-    if (!this.#mayStart()) return;
-    if (this.#waiting >= this.#limits.rowsMax) {
-      this.#send();
-      return;
-    }
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
-      this.#send();
-    });
-  }
-
-  #send(): void {
-    if (!this.#mayStart()) return;
+  send(): InFlight | undefined {
+    if (this.#inFlight === this.#limits.inFlightMax) return undefined;
     const taken = this.#take();
-    if (taken.length === 0) return;
+    if (taken.length === 0) return undefined;
     this.#metrics?.batched(taken.length, performance.now() - (taken[0]?.addedAt ?? 0));
     const traced = this.#tracing?.batched(taken);
     this.#inFlight++;
-    this.#rowsInFlight += taken.length;
     const wasBusy = this.#waiting > 0;
-    void this.#finish(taken, traced).finally(() => {
+    const ended = this.#finish(taken, traced).finally(() => {
       this.#inFlight--;
-      this.#rowsInFlight -= taken.length;
       this.#rate.answered(taken.length, wasBusy);
       for (const { keys } of taken) for (const key of keys) this.#held.delete(key);
-      if (this.#waiting > 0) this.#schedule();
     });
-    if (this.#waiting > 0) this.#schedule();
+    return { rows: taken.length, ended };
   }
 
   /**
