@@ -32,7 +32,7 @@ const PIN = /position < 0/;
 const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: string[]]>> = {
   wrong_pins_after: ['005-rules', 'redeem.statement', 'balance.statement', 'pin.guard'],
   pin_locked_until: ['005-rules', 'redeem.statement', 'balance.statement', 'pin.guard'],
-  announce: ['005-rules', 'redeem.statement', 'rows.written', 'webhooks.events'],
+  announce: ['005-rules', 'redeem.statement', 'rows.written', 'webhooks.events', 'webhooks.operator'],
   redeem: [
     '006-redeem',
     'redeem.statement',
@@ -92,8 +92,14 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
   ],
   book_voucher: ['015-booking', 'booking.statement', 'operator.support', 'rows.written', 'books.repeat'],
   take_price: ['015-booking', 'generate', 'books.never-activated', 'rows.written'],
-  release_price: ['015-booking', 'books.never-activated', 'sweep.statement', 'rows.written'],
-  reserve_batch: ['015-booking', 'generate', 'rows.written'],
+  release_price: [
+    '015-booking',
+    'books.never-activated',
+    'batches.background',
+    'sweep.statement',
+    'rows.written',
+  ],
+  reserve_batch: ['015-booking', 'generate', 'batches.background', 'rows.written'],
   release_batch: ['015-booking', 'batches.failures', 'batches.background', 'rows.written'],
   release_lapsed: ['015-booking', 'books.never-activated', 'sweep.statement', 'rows.written'],
   cancel_inactive: ['015-booking', 'books.never-activated', 'operate', 'rows.written'],

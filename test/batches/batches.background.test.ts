@@ -5,6 +5,8 @@ import { cancelBatch, voidBatch } from '../../src/batches/cancel.ts';
 import { BATCH_JOBS, fillBatch } from '../../src/batches/fill.ts';
 import { sql } from '../../src/db/sql.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
+import { topUp } from '../../src/merchants/floats.ts';
+import { listFloats } from '../../src/merchants/merchants.ts';
 import { A, B, DIALECTS, type Dialect, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
@@ -92,8 +94,13 @@ describe('canceling a batch', () => {
     const issuer = await Till.open(t);
     const { service } = issuer.testService;
     await issuer.product('LATER', { activation: 'on-activation' });
-    const till = await Till.another(issuer.testService, { product: 'LATER', float: 50_00n });
+    const till = await Till.another(issuer.testService, { product: 'LATER', float: 61_00n });
+    const { merchant } = till;
+    const euros = { merchantId: merchant.id, currency: 'EUR', amountMinor: 7_00n, reference: 'euros' };
+    await topUp(asOperator(service), euros);
     const { data } = await till.done(B.generate('batch', 5_000, 0.01));
+    // Neither what another batch in production has paid, nor another float, has to do with it.
+    await till.done(B.generate('other', 11, 1));
     await fillBatch(service, 1, () => true);
     assert.equal((await cancelBatch(asOperator(service), data.transactionId))?.status, 'CANCELED');
     await voidBatch(service, 1);
@@ -102,6 +109,13 @@ describe('canceling a batch', () => {
     );
     assert.ok(row && row.open === 0n && row.closed > 0n);
     await till.done(B.generate('next', 1, 50));
+    assert.deepEqual(
+      (await listFloats(service.db, merchant.id)).map(({ currency, balance }) => [currency, balance]),
+      [
+        ['EUR', 7_00n],
+        ['USD', 0n],
+      ],
+    );
     await till.reconciles();
   });
 
