@@ -21,6 +21,8 @@ const productCode = 'LATER';
 async function openShop(ledger: Ledger, quantity: number): Promise<{ shop: Context; cards: Sold[] }> {
   const terms = { ...productDefaults('USD', 2), activation: 'on-activation', validityDays: 2 } as const;
   await createProduct(ledger.operator, { ...terms, code: productCode, name: productCode });
+  // An older batch, with another value.
+  await sell(await ledger.merchant(500n), 1, 5);
   const shop = await ledger.merchant(1_000_000n);
   return { shop, cards: await sell(shop, quantity, 10, { productCode }) };
 }
@@ -108,6 +110,9 @@ for (const buckets of [1, 3]) {
     const { operator, started } = ledger;
     const { shop, cards } = await openShop(ledger, 3);
     const [card, poor, other] = cards as [Sold, Sold, Sold];
+    await sell(shop, 1, 10, { productCode });
+    await ledger.at('2026-03-04T23:59:59.999Z');
+    await assert.rejects(cancelVoucher(operator, other.serial), { code: '54' });
     await ledger.at('2026-03-05T00:20:00Z');
     await ledger.close();
     assert.equal(await floatOf(shop), 1_000_000);
