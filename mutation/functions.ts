@@ -105,7 +105,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
   cancel_inactive: ['015-booking', 'books.never-activated', 'operate', 'rows.written'],
   reserve_again: ['015-booking', 'books.never-activated', 'rows.written'],
   sweep_vouchers: ['015-booking', 'sweep.statement', 'books.clocks', 'rows.written', 'books.repeat'],
-  import_vouchers: ['016-imports', 'import.vouchers'],
+  import_vouchers: ['016-imports', 'import.vouchers', 'import.takeover'],
 };
 
 type Mutant = { readonly id: string; readonly text: string; readonly label: string };

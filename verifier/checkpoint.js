@@ -69,7 +69,8 @@ async function verifySignature(note, { body, origin, key }) {
     if (await isSigned(bytesOf(data).subarray(1), bytes.subarray(-64), encoder.encode(text))) return;
     refuse(`the signature of ${name} is not valid: the checkpoint was changed`);
   }
-  refuse(`the checkpoint is not signed by the key ${name}+${id}`);
+  const reason = kind === LOG ? 'it belongs to another installation' : 'the witness has not confirmed it';
+  refuse(`the checkpoint is not signed by the key ${name}+${id}: ${reason}`);
 }
 
 module.exports = { compare, openCheckpoint };

@@ -332,7 +332,7 @@ describe('a published folder that is not that of the proof:', () => {
     const forged = sign({ origin: 'scrip/other' });
     const signature = Buffer.concat([idOf(note).subarray(0, 4), idOf(forged).subarray(4)]).toString('base64');
     const text = `${forged.slice(0, forged.indexOf('\n\n'))}\n\n\u2014 ${checkpoint.origin} ${signature}\n`;
-    return rejected({ checkpoint: text, closings }, key, /is not signed by the key/);
+    return rejected({ checkpoint: text, closings }, key, /it belongs to another installation/);
   });
 
   /** Changes the time of the last signature, which is of a witness. */
@@ -347,10 +347,10 @@ describe('a published folder that is not that of the proof:', () => {
     [
       'another key',
       note,
-      /is not signed by the key/,
+      /it belongs to another installation/,
       verifierKey(checkpoint.origin, KINDS.log, other.publicKey),
     ],
-    ['the key of a witness that has not confirmed it', note, /is not signed by the key/, witness],
+    ['the key of a witness that has not confirmed it', note, /the witness has not confirmed it/, witness],
     ['another time of a witness', laterBy1(cosigned), /signature of scrip-witness\/1 is not valid/, witness],
     [
       'what a witness has confirmed, changed',
@@ -360,7 +360,7 @@ describe('a published folder that is not that of the proof:', () => {
     ],
     ['the key of another kind', note, /the key is not name/, key.replace(/\+A\w(?=[^+]{42}$)/, '+Ag')],
     ['a key that is cut off', note, /the key is not name/, key.slice(0, -1)],
-    ['another origin', sign({ origin: 'scrip/other' }), /is not signed by the key/, key],
+    ['another origin', sign({ origin: 'scrip/other' }), /it belongs to another installation/, key],
     [
       'another origin, with its key',
       sign({ origin: 'scrip/other' }),
@@ -371,9 +371,9 @@ describe('a published folder that is not that of the proof:', () => {
     ['a huge size', sign({ size: 999_999_999 }), /has 999999999 days, and fewer are published/, key],
     ['a size with another digit', note.replace('\n1\n', '\n01\n'), /is cut off, or is none/, key],
     ['a line more in the text', note.replace('\n\n', '\nmore\n\n'), /is cut off, or is none/, key],
-    ['a signature that is cut off', note.slice(0, -9), /is not signed by the key/, key],
-    ['a signature with more bytes', note.replace(/\n$/, 'AAAA\n'), /is not signed by the key/, key],
-    ['no signature', note.slice(0, note.indexOf('\n\n') + 2), /is not signed by the key/, key],
+    ['a signature that is cut off', note.slice(0, -9), /it belongs to another installation/, key],
+    ['a signature with more bytes', note.replace(/\n$/, 'AAAA\n'), /it belongs to another installation/, key],
+    ['no signature', note.slice(0, note.indexOf('\n\n') + 2), /it belongs to another installation/, key],
     ['a note that is cut off', note.slice(0, 30), /is cut off, or is none/, key],
   ] as const)
     test(what, () => rejected({ checkpoint: text, closings }, given, sentence));

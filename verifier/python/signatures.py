@@ -92,4 +92,5 @@ def verify_signature(note, origin, key):
         if is_signed(bytes(public_key), data[-64:], text.encode()):
             return
         raise ValueError(f"the signature of {name} is not valid: the checkpoint was changed")
-    raise ValueError(f"the checkpoint is not signed by the key {name}+{found[2]}")
+    reason = "it belongs to another installation" if kind == LOG else "the witness has not confirmed it"
+    raise ValueError(f"the checkpoint is not signed by the key {name}+{found[2]}: {reason}")
