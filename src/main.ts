@@ -1,4 +1,5 @@
 import { CommanderError } from 'commander';
+import { explainFile } from './cli/file.ts';
 import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
 import { StartError } from './db/errors.ts';
 import { Problem } from './problem.ts';
@@ -100,6 +101,8 @@ async function describe(error: unknown): Promise<{ code: string; message: string
       message: `the database is damaged (docs/how-to/disaster.md): ${readable((error as Error).message)}`,
       status,
     };
+  const ofFile = error instanceof Error ? explainFile(error) : undefined;
+  if (ofFile !== undefined) return { code: 'failed', message: readable(ofFile), status };
   // A bug: the stack trace is useful.
   const message = error instanceof Error ? (error.stack ?? String(error)) : String(error);
   return { code: 'internal', message, status: STATUS.internal };

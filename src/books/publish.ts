@@ -1,4 +1,4 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Service } from '../context.ts';
 import { draftName } from '../private-file.ts';
@@ -127,6 +127,11 @@ function findDifferences(
 /** Writes a file that everybody may read, completely or not at all. */
 export async function writePublic(path: string, text: string): Promise<void> {
   const draft = draftName(path);
-  await writeFile(draft, text, { mode: 0o644, flag: 'wx', flush: true });
-  await rename(draft, path);
+  try {
+    await writeFile(draft, text, { mode: 0o644, flag: 'wx', flush: true });
+    await rename(draft, path);
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  }
 }

@@ -4,7 +4,7 @@ import type { Service } from '../context.ts';
 import type { AnyOperation } from '../operation.ts';
 import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
-import { amountText, fail, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
+import { amountText, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseValue, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand, performFile } from './perform.ts';
 
@@ -184,13 +184,9 @@ function inputOf(options: readonly Option[], args: readonly string[], given: Opt
 function readValue({ isFromStdin, file }: Option, typed: unknown): unknown {
   if (isFromStdin) return readFileSync(0, 'utf8').trim();
   if (!file) return typed;
-  try {
-    if (file !== 'lines') return readFileSync(String(typed), file);
-    const lines = readFileSync(typed === '-' ? 0 : String(typed), 'utf8').split(/\r?\n/);
-    return lines.map((line) => line.trim()).filter(Boolean);
-  } catch {
-    return fail(`${typed} cannot be read`);
-  }
+  if (file !== 'lines') return readFileSync(String(typed), file);
+  const lines = readFileSync(typed === '-' ? 0 : String(typed), 'utf8').split(/\r?\n/);
+  return lines.map((line) => line.trim()).filter(Boolean);
 }
 
 function toValue(option: Option, value: unknown): unknown {

@@ -26,7 +26,7 @@ export async function checkTarget(path: string, force: boolean): Promise<void> {
  */
 export async function writeWhole(
   path: string,
-  pieces: AsyncIterable<string | Buffer>,
+  pieces: AsyncIterable<string | Buffer> | string[],
   force: boolean,
 ): Promise<void> {
   const draft = draftName(join(dirname(path), `.${basename(path).slice(0, 100)}`));
@@ -63,4 +63,31 @@ function explain(error: NodeJS.ErrnoException, path: string): Error {
     ENAMETOOLONG: 'the name is too long',
   };
   return new CommandError(`${path} cannot be written: ${reasons[error.code ?? ''] ?? error.message}`);
+}
+
+/** What the system answers for a file or a folder; others are bugs. */
+const OF_FILES: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full: free some of it, or name another folder',
+  EDQUOT: 'the disk quota of this account is used up: free some of it, or name another folder',
+  EFBIG: 'it would be larger than this account may write (ulimit -f)',
+  EROFS: 'it is on a read-only file system: name another folder',
+  EACCES: 'this account may not use it: run Scrip as its owner, or name another path',
+  EPERM: 'this account may not use it: run Scrip as its owner, or name another path',
+  ENOENT: 'it, or a folder above it, does not exist or is read-only: check the path',
+  ENOTDIR: 'a folder in its path is a file: check the path',
+  EISDIR: 'it is a folder: name a file',
+  ELOOP: 'its links go round in a circle: check the path',
+  ENAMETOOLONG: 'the name is too long',
+  EIO: 'the disk fails (an input or output error)',
+};
+const FILE_CALLS =
+  /^(?:access|copyfile|fsync|f?truncate|f?stat|link|lstat|mkdir|open|read|realpath|rename|rmdir|scandir|unlink|write)$/;
+
+/** Returns why a file or folder could not be used, in one line; undefined for another error. */
+export function explainFile({ code = '', syscall = '', path }: NodeJS.ErrnoException): string | undefined {
+  const reason = OF_FILES[code];
+  if (reason === undefined || !FILE_CALLS.test(syscall)) return undefined;
+  // The error of a read or a write does not name its file.
+  if (path === undefined) return `a file cannot be ${syscall === 'read' ? 'read' : 'written'}: ${reason}`;
+  return `${path} cannot be used: ${reason}`;
 }

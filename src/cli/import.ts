@@ -6,16 +6,7 @@ import { requireMerchant } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
 import { MerchantId } from '../schema.ts';
 import { untilStopped } from './open.ts';
-import {
-  CommandError,
-  fail,
-  interrupted,
-  numberOf,
-  printJson,
-  printTable,
-  say,
-  wrongUsage,
-} from './output.ts';
+import { CommandError, interrupted, numberOf, printJson, printTable, say, wrongUsage } from './output.ts';
 import { oneOf, parseText, parseUtc } from './parse.ts';
 import { parseAs, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
@@ -89,7 +80,7 @@ async function run(file: string, options: Options): Promise<void> {
   const { merchant, reference, paidFrom } = options;
   const rules = rulesOf(file, options);
   const dryRun = options.dryRun ?? false;
-  await access(file, constants.R_OK).catch(() => fail(`${file} cannot be read`));
+  await access(file, constants.R_OK);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };
     if (!dryRun) await requireApproval(operator, 'import vouchers');

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { checkpointOf, cosign, isSigned, KINDS, readCheckpoint, verifierKey } from '../books/checkpoint.ts';
 import { type Published, readPublished, writePublic } from '../books/publish.ts';
 import { type Signer, signerOf } from '../keyring/ring.ts';
-import { writePrivate } from '../private-file.ts';
+import { writeWhole } from './file.ts';
 import { fail, numberOf, printJson, say } from './output.ts';
 
 export function registerWitness(program: Command): void {
@@ -70,13 +70,17 @@ export function findProblem(
   return undefined;
 }
 
+const SEED = /^[0-9a-f]{64}$/;
+
 /** Opens the key of the witness, which its first run creates. */
 async function openSigner(path: string): Promise<Signer> {
   const seed = await readFile(path, 'utf8').catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     const made = randomBytes(32).toString('hex');
-    await writePrivate(path, [made]);
+    await writeWhole(path, [made], false);
     return made;
   });
+  if (!SEED.test(seed))
+    fail(`${path} is no key of a witness: put it back from a copy, or begin with a new folder for the state`);
   return signerOf(Buffer.from(seed, 'hex'));
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, beforeEach, test } from 'node:test';
+import { promisify } from 'node:util';
 import { compare, Verifier } from '@scrip/verifier';
 import {
   checkpointOf,
@@ -21,6 +23,7 @@ import { type Ledger, openLedger, sell } from '../support/books.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
 import { exportedText } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
+import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
 
 /** Closed days are published with a checkpoint, against which another history does not get through. */
 
@@ -134,6 +137,18 @@ test('a witness confirms a checkpoint, and refuses fewer days later', async () =
   );
   await assert.rejects(witness(), /not confirmed: it has 1 days, and 3 were seen before/);
   assert.equal(await witnessed('checkpoint'), cosigned);
+});
+
+test('a witness whose disk is full keeps no piece of a key, and a piece is named', async () => {
+  await publishBooks(service, folder);
+  const command = [process.execPath, MAIN, 'witness', folder, file('../state')].join(' ');
+  // No file may grow, as on a full disk.
+  const limited = ['-c', `trap '' XFSZ; ulimit -f 0; exec ${command}`];
+  const full = await promisify(execFile)('/bin/sh', limited, { env: ENVIRONMENT }).catch((error) => error);
+  assert.match(full.stderr, /^scrip: a file cannot be written: it would be larger .*\n$/);
+  assert.deepEqual(await readdir(file('../state')), []);
+  await writeFile(file('../state/secret'), '');
+  await assert.rejects(witness(), /secret is no key of a witness: put it back from a copy/);
 });
 
 test('no signed checkpoint makes a witness forget what it has seen', async () => {

@@ -3,13 +3,14 @@ import { execFile } from 'node:child_process';
 import { before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { generate } from '../../src/batches/generate.ts';
+import { explainFile } from '../../src/cli/file.ts';
 import { numberOf } from '../../src/cli/output.ts';
 import type { Context } from '../../src/context.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { DAY_MS, isoDay } from '../../src/time.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
-import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
+import { ENVIRONMENT, MAIN, startScrip } from '../support/scrip.ts';
 
 const operator = Operator.ofTests({ SCRIP_WEBHOOK_ALLOW_PRIVATE: 'true' });
 let context: Context;
@@ -47,6 +48,29 @@ describe('the output', () => {
     const told = 'scrip: the output cannot be written (ENOSPC)\n3\n';
     assert.equal(await inShell('scrip merchant list > /dev/full; echo $? >&2'), told);
   });
+});
+
+test('a file or folder that cannot be used is told in one line, with the reason', async () => {
+  const told = async (...args: string[]) => {
+    const { status, err } = await startScrip({}, args).ended;
+    return [status, err];
+  };
+  const file = new URL(import.meta.url).pathname;
+  assert.deepEqual(await told('witness', `${file}/web`, '/nowhere'), [
+    1,
+    `scrip: ${file}/web/closings cannot be used: a folder in its path is a file: check the path\n`,
+  ]);
+  const words = ['bank', 'import', '/nowhere/june.csv', '--account', 'main', '--format', 'csv'];
+  await operator.fails(
+    /^scrip: \/nowhere\/june\.csv cannot be used: it, or a folder above it, does not exist/,
+    ...words,
+  );
+  const full = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+  assert.match(explainFile(full) ?? '', /^a file cannot be written: the disk is full/);
+  // Of a socket, and of the database.
+  for (const syscall of ['listen', 'connect'])
+    assert.equal(explainFile(Object.assign(new Error(), { code: 'EACCES', syscall })), undefined);
+  assert.equal(explainFile(new TypeError('a bug')), undefined);
 });
 
 describe('a table', () => {
