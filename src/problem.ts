@@ -61,6 +61,11 @@ export function invalid(field: string, rule: string, message: string): Problem {
   return new Problem('invalid', `${field} ${message}`, [{ field, rule, message }]);
 }
 
+/** Refuses on Citus what holds for all vouchers together. @param what such as `there are no daily limits` */
+export function requireOneServer({ isSharded }: { readonly isSharded: boolean }, what: string): void {
+  if (isSharded) throw new Problem('conflict', `on Citus ${what}: a call books on one shard alone`);
+}
+
 /** Returns the problem of an operation whose subject does not exist. */
 export function notFound(subject: string): Problem {
   return new Problem('not-found', `there is no ${subject}`);

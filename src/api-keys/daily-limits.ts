@@ -11,7 +11,7 @@ import { requireMerchant } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
 import { alone, type Caller, changing, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
-import { notFound, Problem } from '../problem.ts';
+import { notFound, Problem, requireOneServer } from '../problem.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { type Limit, OverLimit } from '../refusal.ts';
 import { columnsOf } from '../row.ts';
@@ -215,8 +215,7 @@ const set = changing({
   risk: 'step-up',
   async run(caller, { merchantId, keyId = null, flow, amount, currency: given }) {
     const { id, product } = await requireMerchant(caller, merchantId, 'merchantId');
-    if (caller.service.buckets.isSharded)
-      throw new Problem('conflict', 'on Citus there are no daily limits: a call books on one shard alone');
+    requireOneServer(caller.service.buckets, 'there are no daily limits');
     const currency = await currencyOf(caller, given, product);
     const amountMinor = amount === null ? null : minorOf(amount, currency, 'amount');
     await setLimit(caller, { merchantId: id, keyId, flow }, currency, amountMinor);

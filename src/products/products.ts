@@ -9,7 +9,7 @@ import { byText, listing, type Order } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
-import { invalid, notFound, Problem, requireRow } from '../problem.ts';
+import { invalid, notFound, Problem, requireOneServer, requireRow } from '../problem.ts';
 import { columnsOf, storedAs } from '../row.ts';
 import {
   Amount,
@@ -317,16 +317,11 @@ function checkValues({ minValue, maxValue }: Pick<Product, 'minValue' | 'maxValu
   if (maxValue < minValue) throw invalid('maxValue', 'minimum', 'is below `minValue`');
 }
 
-/** Refuses a limit on Citus. */
 function checkOutstanding(
   { service: { buckets } }: Caller,
   { outstandingMax }: { readonly outstandingMax?: bigint | null },
 ): void {
-  if (typeof outstandingMax === 'bigint' && buckets.isSharded)
-    throw new Problem(
-      'conflict',
-      'on Citus no limit bounds what vouchers hold: a call books on one shard alone',
-    );
+  if (typeof outstandingMax === 'bigint') requireOneServer(buckets, 'no limit bounds what vouchers hold');
 }
 
 /** Returns an input with its amounts in minor units. @throws Problem for too many decimals */

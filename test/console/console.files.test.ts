@@ -202,12 +202,32 @@ test('every language has every text', () => {
   assert.deepEqual([empty(en), empty(de)], [false, false]);
 });
 
-test('every action of a page has a German text, and every field of its form a German label', async () => {
+/** The text of all pages, forms and parts of the console. */
+async function readPages(): Promise<string> {
   const folder = new URL('../../console/src/', import.meta.url);
   const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.tsx'));
-  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
+  return (await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')))).join('');
+}
+
+/** Changes that only a command and the API offer: they are rare. The list may only become shorter. */
+const WITHOUT_BUTTON = [
+  'books.escheat',
+  'books.opening',
+  'redemption.refund',
+  'voucher.cancel',
+  'voucher.escheat',
+];
+
+test('every change that an operator can make has a button on a page', async () => {
+  const pages = await readPages();
+  const offered = OPERATIONS.filter(({ name }) => new RegExp(`(['"])${name}\\1`).test(pages));
+  const missing = OPERATIONS.filter((each) => each.effect !== 'read' && !offered.includes(each));
+  assert.deepEqual(missing.map(({ name }) => name).sort(), WITHOUT_BUTTON);
+});
+
+test('every action of a page has a German text, and every field of its form a German label', async () => {
   const used = new Set(
-    texts.join('').match(/(?<=\b(?:name|act|create): '|\bcreate=")[a-z-]+\.[a-z0-9-]+(?=['"])/g),
+    (await readPages()).match(/(?<=\b(?:name|act|create): '|\bcreate=")[a-z-]+\.[a-z0-9-]+(?=['"])/g),
   );
   assert.ok(used.size > 50);
   const known = new Map([...OPERATIONS, ...PORTAL_OPERATIONS].map((each) => [each.name, each]));
