@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { Batcher } from './db/batcher.ts';
 import type { Buckets } from './db/buckets.ts';
-import type { Database } from './db/pool.ts';
+import { type Database, type Queries, within } from './db/pool.ts';
 import type { KeyRing } from './keyring/ring.ts';
 import type { Logger } from './log.ts';
 import type { Deployment } from './monitor/doctor.ts';
@@ -67,6 +67,12 @@ export function createService(resources: Resources): Service {
     memory: new Map(),
     batcher: new Batcher(resources.db, resources),
   };
+}
+
+/** Returns a service that works in a transaction. */
+export function inside(service: Service, tx: Queries): Service {
+  const db = within(service.db, tx);
+  return createService({ ...service, db, readDb: db });
 }
 
 /**

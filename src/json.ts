@@ -1,5 +1,14 @@
 import { isSameDecimal } from './money.ts';
 
+/** Returns JSON in canonical form: names in order, times in ISO 8601, large numbers as text. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_name, each: unknown) => {
+    if (typeof each === 'bigint') return String(each);
+    if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
+    return Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)));
+  });
+}
+
 /** Reads JSON so strictly that no other reader of the same text can see another amount. */
 
 /** An object contains a key twice: another reader may take the other value. */

@@ -348,3 +348,9 @@ export const takesKey = ({ effect, files, input }: Pick<AnyOperation, 'effect' |
 export function tableOf(...operations: readonly { readonly name: string }[]): readonly AnyOperation[] {
   return operations as unknown as readonly AnyOperation[];
 }
+
+/** Returns an output as it is stored, without secrets. A secret is shown once, to the person who approves. */
+export function withoutSecrets({ output: schema }: AnyOperation, output: unknown): string {
+  const { properties = {} } = schema as { properties?: Record<string, { secret?: boolean }> };
+  return JSON.stringify(output, (name, value) => (properties[name]?.secret ? null : value));
+}

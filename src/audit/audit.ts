@@ -2,21 +2,12 @@ import type { Actor, Moved, Operator, Service } from '../context.ts';
 import { sqlState } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { insertInto, sql } from '../db/sql.ts';
+import { canonicalJson } from '../json.ts';
 import { holdKeyRing } from '../keyring/store.ts';
 import { Problem } from '../problem.ts';
 import { storedAs } from '../row.ts';
 import { MINUTE_MS } from '../time.ts';
-import {
-  type Details,
-  type End,
-  GENESIS,
-  hashOf,
-  isSealed,
-  readSealed,
-  SaidRow,
-  sealEnd,
-  writeDetails,
-} from './chain.ts';
+import { type Details, type End, GENESIS, hashOf, isSealed, readSealed, SaidRow, sealEnd } from './chain.ts';
 import { kindOf, listStates } from './states.ts';
 
 /** A change by an operator. */
@@ -152,8 +143,8 @@ async function readStates(
 
 /** Returns the values after a change, and who approved it. */
 function withApprover({ approvedBy }: Actor, after: Details | undefined): string | null {
-  if (approvedBy === undefined) return after === undefined ? null : writeDetails(after);
-  return writeDetails({ ...after, approvedBy } as Details);
+  if (approvedBy === undefined) return after === undefined ? null : canonicalJson(after);
+  return canonicalJson({ ...after, approvedBy } as Details);
 }
 
 /** Appends one entry after an end. @returns the new end */
@@ -177,7 +168,7 @@ async function insert(
     action,
     subject,
     reason: actor.reason,
-    before: before === undefined ? null : writeDetails(before),
+    before: before === undefined ? null : canonicalJson(before),
     after: withApprover(actor, after),
     states,
   };

@@ -68,20 +68,6 @@ type AmountName =
   | 'value'
   | 'worth';
 
-/** Writes details as canonical JSON: names in order, times in ISO 8601, large numbers as text. */
-export function writeDetails(details: Details): string {
-  return JSON.stringify(sorted(details));
-}
-
-function sorted(detail: Detail): unknown {
-  if (detail instanceof Date) return detail.toISOString();
-  if (typeof detail === 'bigint') return String(detail);
-  if (Array.isArray(detail)) return detail.map(sorted);
-  if (detail === null || typeof detail !== 'object') return detail;
-  const entries = Object.entries(detail as Details).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([name, value]) => [name, sorted(value)]));
-}
-
 /**
  * The end of the chain is sealed under the key ring, in the transaction that appends. An attacker who can
  * write to the database but lacks the key ring can cut or rewrite the chain, but cannot seal its end.

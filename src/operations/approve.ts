@@ -1,30 +1,16 @@
 import { type Statement, statementOf } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
-import type { Service } from '../context.ts';
+import { inside, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import type { AnyOperation, Caller, Fields } from '../operation.ts';
+import { canonicalJson } from '../json.ts';
+import { type AnyOperation, type Caller, type Fields, withoutSecrets } from '../operation.ts';
 import { actorOf } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { type Turn, turnOf } from './checkers.ts';
-import {
-  canonical,
-  type Effect,
-  inside,
-  isSameEffect,
-  markedAlone,
-  readEffect,
-  requireSameEffect,
-} from './four-eyes.ts';
-import {
-  changeOf,
-  decideApproval,
-  lockPending,
-  type Proposal,
-  requireApproval,
-  withoutSecrets,
-} from './propose.ts';
+import { type Effect, isSameEffect, markedAlone, readEffect, requireSameEffect } from './four-eyes.ts';
+import { changeOf, decideApproval, lockPending, type Proposal, requireApproval } from './propose.ts';
 
 /**
  * The approval of a proposal. One transaction performs the operation on the state at that moment. If the
@@ -164,7 +150,7 @@ async function approveFirst(deciding: Deciding, { effect, statement }: Seen): Pr
     await tx.query(sql`
 update approvals set
   first_checker_id = ${principal.userId}, first_checker = ${principal.name},
-  first_checked_at = ${service.clock()}, effect = ${effect && canonical(effect)},
+  first_checked_at = ${service.clock()}, effect = ${effect && canonicalJson(effect)},
   statement = ${JSON.stringify(statement)}
 where id = ${row.id} and state = 'PENDING'`);
     await auditApproval(tx, deciding, 'first');

@@ -1,8 +1,9 @@
 import { type Statement, statementOf } from '../agreement.ts';
-import { type Actor, createService, type Moved, type Service } from '../context.ts';
+import { type Actor, inside, type Moved, type Service } from '../context.ts';
 import { retrying } from '../db/errors.ts';
-import { type Queries, within } from '../db/pool.ts';
+import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { canonicalJson } from '../json.ts';
 import type { AnyOperation, Caller, Fields, Made } from '../operation.ts';
 import { isGlassClosed, isOnlyPerson } from '../people/persons.ts';
 import type { Principal, Role } from '../principal.ts';
@@ -103,21 +104,6 @@ export function approvalRequired({ name }: Pick<AnyOperation, 'name'>): Problem 
 /** A change that an operation would make, as the audit would show it. */
 export type Effect = Made;
 
-/** Returns JSON in canonical form, with names in order. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_name, each: unknown) =>
-    typeof each === 'object' && each !== null && !Array.isArray(each) && !(each instanceof Date)
-      ? Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : each,
-  );
-}
-
-/** Returns a service that works in a transaction. */
-export function inside(service: Service, tx: Parameters<typeof within>[1]): Service {
-  const db = within(service.db, tx);
-  return createService({ ...service, db, readDb: db });
-}
-
 /** Returns the changes that a transaction has made so far. */
 export async function readEffect(tx: Queries): Promise<Effect[]> {
   return tx.query<Effect>(sql`
@@ -183,7 +169,7 @@ const INDEPENDENT = ['float.top-up'];
  * changes. New rows get other numbers each time.
  */
 function foundIn(effect: readonly Effect[] | null): string {
-  return canonical(
+  return canonicalJson(
     (effect ?? [])
       .filter(({ action, before }) => before !== null && !INDEPENDENT.includes(action))
       .map(({ action, subject, before }) => [action, subject, before]),

@@ -1,20 +1,19 @@
 import { noted } from '../api-keys/daily-limits.ts';
-import { kept, type Moved, type Service } from '../context.ts';
+import { inside, kept, type Moved, type Service } from '../context.ts';
 import { readSigned, sign } from '../credentials.ts';
 import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { Turns } from '../db/turns.ts';
+import { canonicalJson } from '../json.ts';
 import { actFor } from '../merchants/merchants.ts';
-import { type AnyOperation, type Caller, type Fields, takesKey } from '../operation.ts';
+import { type AnyOperation, type Caller, type Fields, takesKey, withoutSecrets } from '../operation.ts';
 import { actorOf, type Principal } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { countMoved, NeedsApproval } from '../settings/limits.ts';
 import {
   approvalRequired,
-  canonical,
-  inside,
   isAlone,
   markedAlone,
   mayPropose,
@@ -22,7 +21,7 @@ import {
   previewEffect,
   requireGlass,
 } from './four-eyes.ts';
-import { propose, withoutSecrets } from './propose.ts';
+import { propose } from './propose.ts';
 import { checkInput } from './validate.ts';
 
 /**
@@ -241,7 +240,7 @@ function claimOf(operation: AnyOperation, { service, principal }: Caller, key: s
     actor: `${principal.kind} ${principal.id ?? principal.name}`,
     key,
     operation: operation.name,
-    fingerprint: service.keys.fingerprintOf(canonical([operation.name, input])),
+    fingerprint: service.keys.fingerprintOf(canonicalJson([operation.name, input])),
   };
 }
 
@@ -358,7 +357,7 @@ async function performOutside({ operation, caller, input, claimed }: Task): Prom
 const purposeOf = (
   { name }: AnyOperation,
   { cursor: _cursor, limit: _limit, reason: _reason, ...filters }: Fields,
-) => `cursor ${name} ${canonical(filters)}` as const;
+) => `cursor ${name} ${canonicalJson(filters)}` as const;
 
 const isList = ({ input }: AnyOperation) => 'cursor' in input.properties;
 

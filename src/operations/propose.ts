@@ -3,6 +3,7 @@ import type { Statement } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { canonicalJson } from '../json.ts';
 import type { AnyOperation, Caller, Fields } from '../operation.ts';
 import type { Principal } from '../principal.ts';
 import { Problem, requireRow } from '../problem.ts';
@@ -10,7 +11,7 @@ import { columnsOf } from '../row.ts';
 import { Id, Nullable, NullableText, NullableTime, Text, Time, Titled, Word } from '../schema.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { HOUR_MS } from '../time.ts';
-import { canonical, type Effect } from './four-eyes.ts';
+import type { Effect } from './four-eyes.ts';
 
 /**
  * Approvals: an operation that one person proposes is performed when another person approves it, once and
@@ -186,8 +187,8 @@ export async function propose(
     const [row] = await tx.query<{ id: string }>(sql`
 insert into approvals (merchant_id, operation, input, statement, effect, maker_id, token_id, maker, reason,
   mode, created_at, not_before, expires_at)
-values (${merchantId}, ${operation.name}, ${canonical(input)}, ${JSON.stringify(statement)},
-  ${effect && canonical(effect)},
+values (${merchantId}, ${operation.name}, ${canonicalJson(input)}, ${JSON.stringify(statement)},
+  ${effect && canonicalJson(effect)},
   ${principal.userId}, ${principal.kind === 'token' ? Number(principal.id) : null},
   ${JSON.stringify(principal)}, ${actor.reason}, ${mode}, ${now}, ${notBefore}, ${expiresAt})
 returning id::text`);
@@ -228,10 +229,4 @@ export function changeOf(row: Proposal, { principal }: Caller, verb: string, com
     comment,
   };
   return { action: `approval.${verb}`, subject: `approval ${row.id}`, before: { state: row.state }, after };
-}
-
-/** Returns an output as it is stored, without secrets. A secret is shown once, to the person who approves. */
-export function withoutSecrets({ output: schema }: AnyOperation, output: unknown): string {
-  const { properties = {} } = schema as { properties?: Record<string, { secret?: boolean }> };
-  return JSON.stringify(output, (name, value) => (properties[name]?.secret ? null : value));
 }
