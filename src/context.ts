@@ -31,7 +31,7 @@ type Resources = {
   readonly allowPrivateWebhooks?: boolean;
   /** The metrics of the process; undefined if they are off. */
   readonly metrics?: Metrics | undefined;
-  /** Whether the settings turn metrics on for the service, of which this process may be a command. */
+  /** Whether the settings turn metrics on for the service, even if this process is only a command. */
   readonly hasMetrics?: boolean;
   /** Returns what the process stands on, for the checks of an installation. */
   readonly deployment: () => Promise<Deployment>;
@@ -88,7 +88,7 @@ export function kept<Value>(make: (service: Service) => Value): (service: Servic
   };
 }
 
-/** Declares work of which a service does one piece at a time: a call ends after the earlier ones. */
+/** Declares work that a service does one piece at a time: a call ends after the earlier ones. */
 export function inOrder<Args extends readonly unknown[]>(
   run: (service: Service, ...args: Args) => Promise<void>,
 ): (service: Service, ...args: Args) => Promise<void> {

@@ -49,7 +49,7 @@ export const REQUESTED = none('Of one request, and not a sum.');
 export const NUMBER = none('A number, not a figure.');
 export const COUNTED = none('A number of things, which are listed and not booked.');
 
-/** The page of one thing, of which the figure is a field. */
+/** The page of one thing: the figure is one of its fields. */
 export const fieldOf = (of: string, field: string): Figure => [{ of, given: { [field]: `{${field}}` } }];
 
 /** A figure for rows that fulfill a condition, and another one for the rest. */

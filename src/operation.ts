@@ -69,7 +69,7 @@ export type Approval =
       readonly people: 2;
       /** Why two are needed: a sentence. */
       readonly why: string;
-      /** The conditions, one of which is enough; null: whatever the input. */
+      /** The conditions: one that applies is enough; null: for every input. */
       readonly when: readonly Condition[] | null;
       /** Roles that may propose the operation, besides those that may perform it. */
       readonly proposers: readonly Role[];
@@ -173,9 +173,9 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly isForPeople?: boolean;
   /** Null for an operation that changes nothing. */
   readonly approval: Approval | null;
-  /** What two people agree on; undefined if one is enough, whatever the input. */
+  /** What two people agree on; undefined if one is enough for every input. */
   readonly agreement?: Agreement<Static<Input>> | undefined;
-  /** The least risk, whatever the input. It follows from `approval` where two people are needed. */
+  /** The lowest risk that any input has. It follows from `approval` where two people are needed. */
   readonly risk: Risk;
   /** The action in the audit; null if nothing changes. */
   readonly audit: string | null;
@@ -326,7 +326,7 @@ function toMajor(minor: bigint, currency: string | undefined): number {
   return toNumber({ minor, decimals });
 }
 
-/** Returns the least risk of an operation that two people may have to agree on. */
+/** Returns the lowest risk of an operation that two people may have to agree on. */
 function riskOf(approval: Approval): Risk | undefined {
   if (approval.people === 1) return undefined;
   return approval.when === null ? 'four-eyes' : 'step-up';

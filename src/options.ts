@@ -4,7 +4,7 @@ import { parametersOf } from './schema.ts';
 
 /**
  * The command of an operation: its words, its arguments and its options follow from the declaration. The
- * command line makes the commands of it, and the OpenAPI documents tell the console.
+ * command line makes the commands from it, and the OpenAPI documents describe it to the console.
  */
 
 /** What the schema of a field can say for its option. */

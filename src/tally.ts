@@ -1,5 +1,5 @@
 /**
- * Counts what happens often, and decides what of it is written down: the first time for each key at once, and
+ * Counts frequent events, and decides which are written down: the first time for each key at once, and
  * the number of times when a period has ended. Strangers decide how often things happen, so the number of
  * keys of a period is bounded, and all others are counted together.
  */

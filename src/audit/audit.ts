@@ -21,7 +21,7 @@ export type Change = {
   readonly after?: Details | undefined;
   /** Money that was moved by hand, and what it concerns besides the subject. */
   readonly moved?: readonly (Pick<Moved, 'currency' | 'minor'> & Partial<Moved>)[];
-  /** Other subjects of which the change has set something. */
+  /** Other subjects that the change has set something on. */
   readonly touches?: readonly string[];
   /** How often one person or token may do it within a minute; undefined: without such a limit. */
   readonly perMinute?: number;

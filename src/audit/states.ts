@@ -15,7 +15,7 @@ type Part = {
   readonly join?: string;
   /** The columns that may change without an entry. All others are in the digest. */
   readonly without?: readonly string[];
-  /** Instead of the row: what of it belongs to the subject. */
+  /** The part of the row that belongs to the subject, if not all of it does. */
   readonly row?: string;
   readonly where?: string;
 };
@@ -23,7 +23,7 @@ type Part = {
 const OF_PRODUCT = { key: 'p.code', type: 'text', join: 'join products p on p.id = t.product_id' } as const;
 const OF_MERCHANT = { key: 't.merchant_id', type: 'integer' } as const;
 const OF_SETTLEMENT = { key: 't.settlement_id', type: 'integer' } as const;
-/** The key of a kind of which there is only one subject. */
+/** The key of a kind that has only one subject. */
 const ONLY = { key: "''", type: 'text' } as const;
 
 /**
@@ -130,7 +130,7 @@ from ${part.table} t ${part.join ?? ''} where ${part.where ?? 'true'}`);
 const digestOf = (line: string) =>
   `encode(sha256(convert_to(string_agg(${line}, E'\\n' order by ${line} collate "C"), 'UTF8')), 'hex')`;
 
-/** Returns the kind of a subject; undefined if nothing can be set of it. */
+/** Returns the kind of a subject; undefined if operators set nothing on it. */
 export function kindOf(subject: string): string | undefined {
   if (/^voucher \d+$/.test(subject)) return 'voucher';
   return kinds.find((each) => subject === each || subject.startsWith(`${each} `));

@@ -69,7 +69,7 @@ const EntrySchema = Type.Object({
       transactionId: TransactionId,
       kind: MovementWord,
       reference: NullableText,
-      amount: Money(MOVEMENT, 'What of it the entry is matched with.'),
+      amount: Money(MOVEMENT, 'The part of it that is matched with the entry.'),
       ...OfSettlement,
     }),
   ),

@@ -233,7 +233,7 @@ type Noted = {
   readonly digest?: Hash;
   /** Called with each fault of a row. */
   readonly refuse?: Refuse;
-  /** Called with the code of every row that has one, whatever other faults the row has. */
+  /** Called with the code of every row that has one, even if the row has other faults. */
   readonly onCode?: (code: string, line: number) => void;
 };
 

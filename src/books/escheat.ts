@@ -100,7 +100,7 @@ export type Selection =
 type Wanted = {
   readonly currency: string;
   readonly of: Selection;
-  /** The expected sum; undefined: whatever it is. */
+  /** The expected sum; undefined: any sum. */
   readonly amountMinor?: bigint | undefined;
   readonly reference: string;
 };

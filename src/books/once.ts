@@ -12,7 +12,7 @@ import { Refusal } from '../refusal.ts';
 import { Major, Text, TransactionId } from '../schema.ts';
 import { type Locked, lockVoucher } from '../vouchers/operate.ts';
 
-/** Money commands of the operator, each of which is booked once under its reference. */
+/** Money commands of the operator. Each is booked once under its reference. */
 
 /** What a money command returns. `replayed`: the same command was booked earlier under its reference. */
 export const Booking = { transactionId: TransactionId, replayed: Type.Boolean() };

@@ -46,7 +46,7 @@ export async function readPublished(folder: string): Promise<Published | undefin
 
 const linesOf = (text: string) => text.split('\n').filter((line) => line !== '');
 
-/** Returns the day of a closing that was read, whatever stands there. */
+/** Returns the day of a closing that was read, even if the text is no day. */
 function dayOf(closing: string): string {
   try {
     return String((JSON.parse(closing) as unknown[])[2]);

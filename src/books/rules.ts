@@ -183,7 +183,7 @@ export async function setVatTreatment(
   const { id: productId } = await requireProduct(db, product);
   await db.transaction(async (tx) => {
     await requireOpen(tx, from, 'treatments');
-    // No batch of it is accepted until the transaction ends.
+    // No batch of the product is accepted until the transaction ends.
     await tx.query(sql`select id from products where id = ${productId} for update`);
     const [sold] = await tx.query<{ treatment: string; country: string }>(sql`
 select v.treatment, v.country from voucher_vat v

@@ -71,7 +71,7 @@ async function runDoctor({ json = false }: { json?: boolean }): Promise<void> {
   }).catch(async (error: Error) => {
     const isAway = error instanceof CommandError && error.status === STATUS.unavailable;
     if (isOpen || !(isAway || error instanceof StartError)) throw error;
-    const advice = 'see to that first, then run scrip doctor again for the other checks';
+    const advice = 'mend that first, then run scrip doctor again for the other checks';
     const away = { check: 'database', state: 'failure', found: error.message, advice } as const;
     report([...(await examine(await deploymentOf(readConfig()))), away], json);
   });

@@ -37,7 +37,7 @@ export type Operation<Request, Row, Answer> = {
  * Returns the `run` of an operation that calls a function of sql/. Its first parameter is the bucket. Its
  * rows name the position of their request, counted from 1, as `ord`.
  * @param valuesOf returns the other parameters: mostly columns of the requests
- * @param missing the row of a request for which the function returns none
+ * @param missing the row of a request if the function returns none for it
  */
 export function calling<Request, Row>(
   statement: HotStatement,

@@ -13,7 +13,7 @@ import { type HotStatement, sql } from './sql.ts';
  * The functions refuse a call for a bucket that has moved to another worker. The call is then sent there.
  */
 
-/** The longest time for which the list of places is valid. Shards are moved by hand, rarely. */
+/** How long the list of places is valid. Shards are moved by hand, rarely. */
 const PLACES_MS = 2_000;
 /** How often the place of a moved bucket is read again: a worker learns of a move a moment after another. */
 const LOOKS_MAX = 10;

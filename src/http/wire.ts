@@ -32,7 +32,7 @@ function refuseField(code: RefusalCode, httpStatus: number, field: string, rule:
 export const wrongMediaType = (mediaTypes: readonly string[]) =>
   refuseField('98', 415, 'Content-Type', 'media-type', `must be ${mediaTypes.join(' or ')}, in UTF-8`);
 
-/** Headers of which a proxy may have read another one than the service would. */
+/** Headers that a proxy may read differently than the service. */
 const ONCE = ['Host', 'Authorization'] as const;
 
 /**

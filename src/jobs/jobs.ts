@@ -82,7 +82,7 @@ select ${COLUMNS} from job`);
   return job as Job;
 }
 
-/** Returns the tasks of operators' jobs, one of which runs at a time in each process. */
+/** Returns the tasks of operators' jobs. Each process runs one of them at a time. */
 export const groupOf = (runs: JobRuns): Group => ({
   atOnce: 1,
   tasks: Object.fromEntries(Object.entries(runs).map(([name, run]) => [name, taskOf(run)])),

@@ -435,7 +435,7 @@ export const SET: Checks = {
   }),
 };
 
-/** Checks the vouchers of which no operator has set anything. */
+/** Checks the vouchers on which no operator has set anything. */
 export const UNSET: Checks = {
   // They are not blocked, and expire with their batch. A voucher of an import has an expiry of its own, which
   // the check `ages` compares.

@@ -187,7 +187,7 @@ export async function actFor(service: Service, merchantId: number): Promise<Cont
   return { service, merchant, keyId: OPERATOR, now: service.clock() };
 }
 
-/** Refuses (`03`) a call for which the merchant has none of the permissions. */
+/** Refuses (`03`) a call if the merchant has none of the permissions that it needs. */
 export function permit({ merchant }: Context, ...permissions: readonly Permission[]): void {
   if (!permissions.some((permission) => merchant.permissions.has(permission))) throw new Refusal('03');
 }

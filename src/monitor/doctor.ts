@@ -390,7 +390,7 @@ export async function examine(deployment: Deployment, db?: Queries): Promise<Fin
   const findings: Finding[] = [];
   for (const [check, run] of checks) {
     const found = await Promise.try(run).catch((error: Error) =>
-      failure(`the check failed: ${error.message}`, 'see to that first, then run scrip doctor again'),
+      failure(`the check failed: ${error.message}`, 'mend that first, then run scrip doctor again'),
     );
     if (found) findings.push({ check, ...found });
   }

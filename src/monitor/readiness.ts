@@ -89,7 +89,7 @@ export class Readiness {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** Notes an error because of which a call was refused. Errors of other kinds are ignored. */
+  /** Notes the error that made a call fail. Errors of other kinds are ignored. */
   refused(error: unknown): void {
     if (isUnavailable(error)) this.#note(causeOf(error), error);
   }
@@ -156,7 +156,7 @@ export class Readiness {
     return undefined;
   }
 
-  /** Returns 0 for the cause because of which the process is not ready, and 1 for the others. */
+  /** Returns 0 for the cause that keeps the process from being ready, and 1 for the others. */
   async gauge(checked: Checked): Promise<Record<Cause, number>> {
     const cause = await this.check(checked);
     return Object.fromEntries(CAUSE_NAMES.map((each) => [each, Number(each !== cause)])) as Record<

@@ -38,7 +38,7 @@ const show = (caller: Caller, id: string) => requireApproval(caller, toId(id));
 
 type RolesOf = (operation: AnyOperation) => readonly string[];
 
-/** Returns the operations that two people agree on of which somebody has one of the roles. */
+/** Returns the operations that two people agree on, and for which somebody has one of the roles. */
 function withRole({ principal }: Caller, table: Table, rolesOf: RolesOf): string[] {
   const roles: readonly string[] = principal.roles;
   return table()

@@ -239,7 +239,7 @@ const inboxWith = (table: () => readonly AnyOperation[]) =>
     name: 'inbox.list',
     summary: 'List what waits for you, and what is new for you',
     description:
-      'Each matter comes from a list that the caller may read, and is left out while nothing of it waits.',
+      'Each matter comes from a list that the caller may read, and is left out while nothing in it waits.',
     path: '/inbox',
     input: {},
     output: Page(ItemSchema),

@@ -48,7 +48,7 @@ type Lane = {
 /** The part of a queue that one client may fill, so that it keeps no other one out. */
 const PART_OF_CLIENT = 1 / 3;
 
-/** Who waits in a queue: a merchant with all its people, or a person or token of the operator. */
+/** Whose read waits in a queue: a merchant with all its people, or a person or token of the operator. */
 const clientOf = ({ kind, id, merchantId }: Principal) =>
   merchantId === null ? `${kind} ${id}` : `merchant ${merchantId}`;
 

@@ -52,7 +52,7 @@ const show = reading({
   },
 });
 
-/** Reads the steps of which the database knows. Each look-up ends at the first row that it finds. */
+/** Reads the steps that the database can answer. Each look-up ends at the first row that it finds. */
 async function readSteps(db: Queries, now: Date): Promise<Record<Exclude<Step, 'backup'>, boolean>> {
   const [row] = await db.query<Record<Exclude<Step, 'backup' | 'redemption'>, boolean>>(sql`
 select

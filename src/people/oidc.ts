@@ -39,7 +39,7 @@ const TIMEOUT_S = 10;
  */
 const MAX_AGE_S = SESSION_MS / 1_000;
 
-/** The reasons for which a sign-in at the provider fails, and what the page says. */
+/** Why a sign-in at the provider fails, and what the page says. */
 const FAILURES = {
   expired: 'the sign-in has expired: begin again',
   'not-confirmed': 'the identity provider did not confirm the sign-in: begin again',

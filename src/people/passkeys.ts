@@ -96,7 +96,7 @@ export async function beginPasskey(own: SignedIn): Promise<Asked<PublicKeyCreden
   return { options, token };
 }
 
-/** The ways to reach a device, of which it says what it likes: they are not signed. */
+/** The ways to reach a device. They are not signed, so the device can state any. */
 const TRANSPORTS = ['ble', 'cable', 'hybrid', 'internal', 'nfc', 'smart-card', 'usb'] as const;
 
 function transportsOf({ response: { transports } }: RegistrationResponseJSON) {

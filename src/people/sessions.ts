@@ -22,7 +22,7 @@ const IDLE_MS = { operator: 20 * MINUTE_MS, portal: 60 * MINUTE_MS } as const;
 const SESSIONS_MAX = 10;
 /** The longest duration of a session. */
 export const SESSION_MS = 12 * 60 * MINUTE_MS;
-/** The time for which a second factor counts. */
+/** How long a second factor counts. */
 export const STEP_UP_MS = 5 * MINUTE_MS;
 /** The shortest interval between two updates of the last request. */
 const TOUCH_MS = 15_000;
@@ -35,7 +35,7 @@ export type Origin = {
   /** The origin of the page that asks, such as `https://scrip.example`. Passkeys are bound to its host. */
   readonly page: string;
   readonly requestId: string;
-  /** The devices of users for which the browser has a cookie of this service. */
+  /** The devices whose cookie the browser has. */
   readonly devices: readonly Device[];
 };
 

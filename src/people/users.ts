@@ -110,7 +110,7 @@ export function requireUser(db: Queries, id: string): Promise<User> {
   return requireRow(db, byId(toId(id)), `user ${id}`);
 }
 
-/** Returns the accounts for which a condition on `users u` holds. */
+/** Returns the accounts that meet a condition on `users u`. */
 export function readAccounts(db: Queries, condition: Sql): Promise<Account[]> {
   return db.query<Account>(sql`select ${COLUMNS}, ${PROOFS} from users u where ${condition}`);
 }

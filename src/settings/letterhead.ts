@@ -64,7 +64,7 @@ const set = changing({
   },
 });
 
-/** Sets parts of the letterhead. @returns all of it */
+/** Sets parts of the letterhead. @returns the whole letterhead */
 export function setLetterhead(operator: Operator, wanted: Partial<Letterhead>): Promise<Letterhead> {
   return changeSetting<Letterhead>(operator, NAME, NONE, (stored) => {
     const before = { ...NONE, ...stored };

@@ -66,7 +66,7 @@ values (${now}, ${maker}, ${name}, ${subjects}::text[], ${currency}, ${minor})`)
   const subjects = maker === MACHINE ? [] : [...new Set(moved.flatMap((each) => each.subjects))];
   const currencies = [...new Set(moved.map(({ currency }) => currency))];
   const since = new Date(now.getTime() - COUNTED_MS);
-  // What the maker has moved, and what was moved of each subject by whomever but the command line.
+  // What the maker has moved, and what anybody but the command line has moved of each subject.
   const sums = await tx.query<Pick<Moved, 'currency' | 'minor'>>(sql`
 with moved as materialized (
   select maker, subjects, currency, amount_minor from manual_movements

@@ -104,7 +104,7 @@ export async function showTransaction(service: Service, id: string): Promise<Tra
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-/** What the list of a merchant has of it. */
+/** The fields that the list of a merchant shows. */
 const OF_MERCHANT = sql`
 and r.batch_id is null and r.kind in ${listOf(TRANSACTION_KINDS)}`;
 

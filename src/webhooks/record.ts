@@ -147,7 +147,7 @@ function announceDisabled(
   return enqueueEvent(tx, { ...event, merchantId, data, now });
 }
 
-/** The days for which an attempt is kept. */
+/** How many days an attempt is kept. */
 const KEEP_DAYS = 90;
 /** The number of deliveries that one statement ends. */
 const PART = 5_000;

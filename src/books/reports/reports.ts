@@ -255,7 +255,7 @@ export const reportCsvFile = reading({
   },
 });
 
-/** Reports as CSV. A report of closed days is the same to the byte, whenever and wherever it is made. */
+/** Reports as CSV. A report of closed days is the same to the byte, on every machine and at any time. */
 
 /** The first columns of every row. They show which report the row belongs to. */
 const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section', 'currency'];

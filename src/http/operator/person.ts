@@ -59,7 +59,7 @@ export function setCookie(reply: FastifyReply, kind: Kind, door: Door, token: st
 /** The most users of one browser that are remembered. A further one replaces the oldest. */
 const DEVICES_MAX = 10;
 
-/** Returns the devices for which the browser has a cookie that is valid. */
+/** Returns the devices whose valid cookie the browser has. */
 function readDevices({ keys, clock }: Service, { headers }: FastifyRequest, door: Door): Device[] {
   const prefix = deviceName(door, '');
   return Object.entries(parseCookie(headers.cookie ?? ''))
