@@ -7,7 +7,7 @@ import { readBuckets } from '../db/buckets.ts';
 import { openClock, type ServiceClock } from '../db/clock.ts';
 import { requireOneServer } from '../db/distribute.ts';
 import { archiveLog, type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isLockTimeout, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
+import { isLockTimeout, isOfTls, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
 import { hasSchema, migrate } from '../db/migrate.ts';
 import { createPartitions } from '../db/partitions.ts';
@@ -235,6 +235,10 @@ function explain(error: unknown, url: string): unknown {
   if (node !== undefined && node !== host)
     return unavailable(
       `the node ${node} of the Citus cluster cannot be reached (${code ?? message}): start it, or promote its standby`,
+    );
+  if (isOfTls(error))
+    return unavailable(
+      `the database at ${host} cannot be reached by TLS (${code ?? message}): check its certificate, and sslmode and sslrootcert of SCRIP_DATABASE_URL`,
     );
   if (isUnavailable(error))
     return unavailable(

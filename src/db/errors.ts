@@ -118,7 +118,7 @@ export function hasBucketMoved(error: unknown): boolean {
 
 /** Whether the server gave no answer: it is down, unreachable, or hangs. */
 export function isAway(error: unknown): boolean {
-  return sqlState(error) === undefined && !isBusy(error) && isUnavailable(error);
+  return sqlState(error) === undefined && !isBusy(error) && !isOfTls(error) && isUnavailable(error);
 }
 
 function isBusy(error: unknown): boolean {
@@ -137,6 +137,22 @@ const NETWORK = new Set([
   ...NOT_CONNECTED,
   ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTDOWN', 'ENETDOWN'],
 ]);
+
+/** The server's certificate is not accepted: it has expired, for example. */
+const CERTIFICATE =
+  /^(?:CERT_|CRL_|DEPTH_ZERO_|ERR_TLS_CERT_|HOSTNAME_|INVALID_[CP]|PATH_LENGTH_|SELF_SIGNED_|UNABLE_TO_)/;
+const NO_TLS = /^(?:The server does not support SSL|There was an error establishing an SSL)/;
+
+/** Whether no connection was made because of its certificate, or because the server knows no TLS. */
+function isTlsRefused({ code = '', message = '' }: { code?: string; message?: string }): boolean {
+  return CERTIFICATE.test(code) || NO_TLS.test(message);
+}
+
+/** Whether a connection was not made, or broke, because of TLS. */
+export function isOfTls(error: unknown): boolean {
+  const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
+  return isTlsRefused({ code, message }) || /^(?:ERR_(?:SSL|TLS|OSSL)_|EPROTO$)/.test(code);
+}
 
 /** Errors of a service that cannot serve the request now, although the database is available. */
 const BUSY = new Set([
@@ -172,6 +188,7 @@ export function isUnavailable(error: unknown): boolean {
     );
   const { code, message, syscall } = (error ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof code === 'string' && (NETWORK.has(code) || BUSY.has(code))) return true;
+  if (isOfTls(error)) return true;
   // The socket of a server that does not run. Any other file that is missing is not the database.
   if (code === 'ENOENT' && syscall === 'connect') return true;
   return (
@@ -187,7 +204,8 @@ export function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);
   if (state) return /^(08|57P0[12])/.test(state);
   const { code = '', message = '' } = (error ?? {}) as { code?: string; message?: string };
-  return isUnavailable(error) && !NOT_CONNECTED.includes(code) && !NO_CONNECTION_IN_TIME.test(message);
+  if (NOT_CONNECTED.includes(code) || isTlsRefused({ code, message })) return false;
+  return isUnavailable(error) && !NO_CONNECTION_IN_TIME.test(message);
 }
 
 /** The number of repetitions after lost races. More than these in a row are no coincidence. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { access, readdir, stat } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { folderOf } from '../support/folder.ts';
@@ -41,6 +42,29 @@ test('a wrong password of the database is told at the start as a setting to corr
     [5, true],
     err,
   );
+});
+
+test('a database that is not reached by TLS is told in one line', async (t) => {
+  for (const [answer, reason] of [
+    ['N', 'The server does not support SSL connections'],
+    ['Eno answer', 'There was an error establishing an SSL connection'],
+  ] as const) {
+    const server = createServer((socket) =>
+      socket.on('error', () => {}).once('data', () => socket.end(answer)),
+    );
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    t.after(() => server.close());
+    const { port } = server.address() as AddressInfo;
+    const url = `postgres://scrip:secret@127.0.0.1:${port}/scrip?sslmode=verify-full`;
+    const { status, err } = await runScrip({ SCRIP_DATABASE_URL: url }, 'merchant', 'list');
+    assert.deepEqual(
+      [status, err],
+      [
+        4,
+        `scrip: the database at 127.0.0.1:${port} cannot be reached by TLS (${reason}): check its certificate, and sslmode and sslrootcert of SCRIP_DATABASE_URL\n`,
+      ],
+    );
+  }
 });
 
 test('no command but serve and migrate makes a database where its settings name none', async (t) => {

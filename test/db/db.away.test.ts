@@ -4,7 +4,7 @@ import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openService } from '../../src/cli/open.ts';
 import { readConfig } from '../../src/config.ts';
-import { isAway, isUnavailable, nodeOf } from '../../src/db/errors.ts';
+import { isAway, isOutcomeUnknown, isUnavailable, nodeOf } from '../../src/db/errors.ts';
 import { openDatabase } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { buildServer } from '../../src/http/server.ts';
@@ -168,6 +168,26 @@ test('an error of the network counts as an absent database, whatever its code', 
     assert.deepEqual([isUnavailable(error), isAway(error)], [true, true], code);
   }
   assert.equal(isAway(Object.assign(new Error('no'), { code: '57P01' })), false);
+});
+
+test('a certificate that is refused is no bug, and nothing was sent to its server', () => {
+  for (const code of [
+    ...['CERT_HAS_EXPIRED', 'SELF_SIGNED_CERT_IN_CHAIN', 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH'],
+  ]) {
+    const error = Object.assign(new Error('no'), { code });
+    // The server does answer: calls on other connections go on.
+    assert.deepEqual(
+      [isUnavailable(error), isAway(error), isOutcomeUnknown(error)],
+      [true, false, false],
+      code,
+    );
+  }
+  for (const code of ['EPROTO', 'ERR_SSL_DECRYPTION_FAILED_OR_BAD_RECORD_MAC']) {
+    const error = Object.assign(new Error('no'), { code });
+    assert.deepEqual([isUnavailable(error), isOutcomeUnknown(error)], [true, true], code);
+  }
+  assert.equal(isUnavailable(Object.assign(new Error('no'), { code: 'INVALID_ARGUMENT' })), false);
 });
 
 test('a Citus server that is shut down or has lost a worker counts as unavailable', () => {
