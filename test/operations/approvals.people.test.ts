@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { spend } from '../support/books.ts';
 import { openStage } from '../support/console.scene.ts';
+import { close, draftOf, terms } from '../support/settlements.ts';
 
 /** Whoever looks at an approved change sees who proposed it, and who approved it. */
 
@@ -35,8 +37,14 @@ test('a settlement, the audit and a voucher name maker and checker; a merchant s
 });
 
 test('a settlement and its payout are approved by different people', async (t) => {
-  const stage = await openStage(t);
-  const { scene, owner, ask } = stage;
+  const stage = await openStage(t, { isClosed: false });
+  const { scene, ask } = stage;
+  const { ledger, issuer } = scene;
+  await terms(ledger.operator, issuer.merchant.id);
+  await spend(issuer, stage.sold, 5);
+  await ledger.at('2026-03-03T00:20:00Z');
+  await close(ledger);
+  const owner = await stage.join('owner');
   const maker = await stage.join('finance');
   const merchantId = String(scene.shop.merchant.id);
   const drafts = (await ask(maker, '/settlements', { merchantId })) as { items: { id: string }[] };
@@ -46,6 +54,10 @@ test('a settlement and its payout are approved by different people', async (t) =
   await ask(owner, `/approvals/${await propose(maker, `${path}/approve`, {})}/approve`, {});
   const paid = { reference: 'payout', bankReference: 'E2E-1' };
   const refused = await propose(maker, `${path}/pay`, paid);
+  // Whoever approves another settlement later changes nothing.
+  const { id } = await draftOf({ ...scene, shop: issuer });
+  const another = await propose(maker, `/settlements/${id}/approve`, {});
+  await ask(await stage.join('finance'), `/approvals/${another}/approve`, {});
   await assert.rejects(ask(owner, `/approvals/${refused}/approve`, {}), /you approved settlement\.approve/);
   const proposed = await propose(owner, `${path}/pay`, paid);
   await ask(maker, `/approvals/${proposed}/approve`, {});
