@@ -65,7 +65,7 @@ function describeError(error: unknown): Record<string, unknown> {
 }
 
 /** The fields of a request in the access log. None of them can contain a secret. */
-export type AccessLine = {
+type AccessLine = {
   readonly requestId: string;
   readonly method: string;
   readonly route: string | undefined;

@@ -84,7 +84,7 @@ const KeySchema = Type.Object({
   blockedAt: NullableTime,
 });
 
-export type ApiKey = Static<typeof KeySchema>;
+type ApiKey = Static<typeof KeySchema>;
 
 /** A new API key. The secret is shown once, and only its hash is stored. */
 export type NewKey = { readonly keyId: string; readonly secret: string };
@@ -104,7 +104,7 @@ export type Restrictions = {
 const OPENING: readonly Permission[] = ['generate', 'download'];
 
 /** Returns whether a key of these scopes can take vouchers away. Without scopes, it has all permissions. */
-export const opensCodes = (scopes: readonly unknown[] | null): boolean =>
+const opensCodes = (scopes: readonly unknown[] | null): boolean =>
   scopes === null || OPENING.some((scope) => scopes.includes(scope));
 
 /** The scopes of a key that shows no codes. */

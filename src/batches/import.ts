@@ -26,7 +26,7 @@ import {
 } from './import.rows.ts';
 import { makeRows } from './rows.ts';
 
-export type ImportWanted = {
+type ImportWanted = {
   /** The issuer of the vouchers. */
   readonly merchantId: number;
   readonly file: string;

@@ -95,7 +95,7 @@ export function correctTopUp(
 }
 
 /** One large order of a new merchant says nothing about its use. */
-export const FORECAST_AFTER_DAYS = 7;
+const FORECAST_AFTER_DAYS = 7;
 
 export const FORECAST = none('An estimate from the use of the last 28 days.');
 

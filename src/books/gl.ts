@@ -36,7 +36,7 @@ export type GlLine = {
 type Mapped = { readonly account: string; readonly taxCode: string | null };
 
 /** The account numbers of the operator's accounting system, and the codes of products by their ids. */
-export type GlMapping = {
+type GlMapping = {
   readonly numbers: ReadonlyMap<string, Mapped>;
   readonly codes: ReadonlyMap<number, string>;
 };

@@ -68,7 +68,7 @@ export function addBackups(backup: Command): void {
 }
 
 /** Checks that the database is the embedded one. @throws CommandError if it is not */
-export function requireEmbedded({ databaseUrl }: Config): void {
+function requireEmbedded({ databaseUrl }: Config): void {
   if (databaseUrl !== undefined)
     fail(
       'this is for the embedded database only, and SCRIP_DATABASE_URL is set: back up your PostgreSQL server with its ' +

@@ -32,7 +32,7 @@ const A = '/merchant-client/v2';
 const B = '/api/v2';
 
 /** Reports how long a step took. */
-export type Took = (step: Step, ms: number) => void;
+type Took = (step: Step, ms: number) => void;
 
 export class Till {
   readonly #url: string;

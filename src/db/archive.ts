@@ -8,7 +8,7 @@ import { raw, sql } from './sql.ts';
  * of a voucher and the reports read it there.
  */
 
-export type Archived = { readonly month: string; readonly rows: number };
+type Archived = { readonly month: string; readonly rows: number };
 
 /**
  * Moves the months of the journal that ended before a day (UTC) to a tablespace, while the service runs.

@@ -1,6 +1,6 @@
 import type { Database } from './pool.ts';
 
-export type TurnsOptions = {
+type TurnsOptions = {
   /** How many pieces of work run at once while no till is busy. While tills are busy, one runs at a time. */
   readonly atOnce: number;
   /**

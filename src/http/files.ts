@@ -8,7 +8,7 @@ import { FOR_PAGES } from './headers.ts';
 const FOREVER = 'public, max-age=31536000, immutable';
 
 /** A folder of files that are compressed in advance, and how it is served. */
-export type Folder = {
+type Folder = {
   readonly root: URL;
   /** Ends with a slash. */
   readonly prefix: string;

@@ -51,7 +51,7 @@ const SOCKET_TIMEOUT_MS = 120_000;
 const PARAMETER_LENGTH_MAX = 16 * 1024;
 
 /** How clients reach the server. */
-export type Reach = {
+type Reach = {
   /** Networks of proxies whose X-Forwarded-For is trusted. */
   readonly trustedProxies?: readonly string[];
   /** How long the server still accepts connections after a request to close; by default not at all. */

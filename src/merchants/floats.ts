@@ -18,7 +18,7 @@ import { Refusal } from '../refusal.ts';
 import { Amount, Line, Major, MerchantId, Money, minorOf, Nullable, Text, Titled } from '../schema.ts';
 import { type Float, listFloats, ofMerchant, requireMerchant } from './merchants.ts';
 
-export type TopUp = {
+type TopUp = {
   readonly merchantId: number;
   readonly currency: string;
   /** Above zero, in minor units. */

@@ -76,7 +76,7 @@ export const MerchantWithFloats = Type.Object({
 });
 
 /** A merchant as the core has it. */
-export type MerchantInfo = Static<typeof MerchantSchema> & {
+type MerchantInfo = Static<typeof MerchantSchema> & {
   readonly defaultProductId: number;
   /** Whether it, or one of its keys, has a daily limit. */
   readonly isLimited: boolean;

@@ -12,7 +12,7 @@ type BucketStatus = Pick<Place, 'bucket' | 'shardId' | 'worker'> & {
   readonly bytes: number | null;
 };
 
-export type DatabaseStatus = {
+type DatabaseStatus = {
   readonly kind: 'postgresql' | 'citus';
   readonly serverVersion: string;
   readonly citusVersion: string | null;
@@ -83,7 +83,7 @@ export async function checkDurability(db: Queries): Promise<void> {
 
 /** The record of the last backup in the data folder, for `scrip doctor` and the metrics. */
 
-export type LastBackup = { readonly endedAt: string; readonly path: string; readonly bytes: number };
+type LastBackup = { readonly endedAt: string; readonly path: string; readonly bytes: number };
 
 const NAME = 'last-backup.json';
 

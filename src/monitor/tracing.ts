@@ -73,7 +73,7 @@ type Sent = {
   readonly endpointId: number;
   readonly attempt: number;
 };
-export type AttemptTrace = { end(status: number | null, error: string | null): void };
+type AttemptTrace = { end(status: number | null, error: string | null): void };
 
 const STOP_MS = 2_000;
 

@@ -17,7 +17,7 @@ import { changeOf, decideApproval, lockPending, type Proposal, requireApproval }
  * effect then differs from the one that the maker saw, the checker has to confirm the new one.
  */
 
-export type Decision = {
+type Decision = {
   readonly comment: string | null;
   /** The effect that the checker saw and confirms; undefined for the effect that the maker saw. */
   readonly effect?: readonly Effect[] | undefined;

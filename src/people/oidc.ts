@@ -53,7 +53,7 @@ const failed = (reason: keyof typeof FAILURES) =>
   new Problem('unauthorized', FAILURES[reason], undefined, { reason });
 
 /** The result of a visit to the provider. */
-export type Returned =
+type Returned =
   | { readonly session: string; readonly isStepUp: false; readonly userId: number }
   | { readonly session: string; readonly isStepUp: true }
   /** The token of a sign-in that waits for the second factor. */

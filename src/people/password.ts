@@ -31,7 +31,7 @@ const WAITING_OF_NETWORK_MAX = 5;
 const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 /** Whose password it is: somebody's who has signed in before or holds a link, or a stranger's. */
-export type Hashing = 'known' | { readonly network: string };
+type Hashing = 'known' | { readonly network: string };
 
 type Waiting = { readonly network: string | null; readonly run: () => Promise<unknown> };
 

@@ -106,7 +106,7 @@ export async function findUser(db: Queries, id: number): Promise<User | undefine
 }
 
 /** Returns a user. @throws Problem if there is no such user */
-export function requireUser(db: Queries, id: string): Promise<User> {
+function requireUser(db: Queries, id: string): Promise<User> {
   return requireRow(db, byId(toId(id)), `user ${id}`);
 }
 

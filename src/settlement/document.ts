@@ -50,7 +50,7 @@ const isColumn = (kind: string) => COLUMNS.some((step) => step === stepOf(kind))
 const STRONG = ['CLOSING', 'PAYABLE'];
 
 /** Whom a statement comes from, and how it is written. */
-export type Letter = {
+type Letter = {
   readonly language: print.Language;
   readonly letterhead: Letterhead;
   /** The name on the account that is paid, and the end of its number. */

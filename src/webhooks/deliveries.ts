@@ -71,7 +71,7 @@ const DeliverySchema = Type.Object({
 });
 
 export type WebhookDelivery = Static<typeof DeliverySchema>;
-export type WebhookAttempt = Static<typeof AttemptSchema>;
+type WebhookAttempt = Static<typeof AttemptSchema>;
 
 /** The most tests that one person or token sends within a minute: each is a request to any public address. */
 const TESTS_MAX = 10;

@@ -57,7 +57,7 @@ const EndpointSchema = Type.Object({
   failed: Count,
 });
 
-export type WebhookEndpoint = Static<typeof EndpointSchema>;
+type WebhookEndpoint = Static<typeof EndpointSchema>;
 
 const RowSchema = Type.Omit(EndpointSchema, ['pending', 'failed']);
 type Row = Static<typeof RowSchema>;

@@ -54,7 +54,7 @@ export const webhookId = (eventId: string) => `msg_${eventId.replaceAll('-', '')
 /** The owner of the operator's own endpoints, which take the events of all merchants. */
 export const OPERATOR = 0;
 
-export type OutboxEvent = {
+type OutboxEvent = {
   /** The merchant, or the operator (`OPERATOR`). */
   readonly merchantId: number;
   readonly type: EventType;
