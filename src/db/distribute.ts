@@ -17,7 +17,7 @@ const FUNCTIONS = new URL('../../sql/citus/functions.sql', import.meta.url);
 const BUCKETS_OF_WORKER = 2;
 const BUCKETS_MIN = 2;
 
-type Distribution = { readonly buckets: number; readonly workers: number; readonly isNew: boolean };
+export type Distribution = { readonly buckets: number; readonly workers: number; readonly isNew: boolean };
 
 /**
  * Distributes the migrated schema and its rows over the workers of a Citus cluster. It runs in one
