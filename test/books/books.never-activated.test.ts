@@ -125,6 +125,11 @@ for (const buckets of [1, 3]) {
     // Once is enough: it is paid for.
     await extendVoucher(operator, card.serial, new Date('2026-07-31T23:59:59.999Z'));
     assert.equal(await floatOf(shop), 999_000);
+    const told = await ledger.sql<{ amount: string | null }>(
+      `select after::json ->> 'amount' as amount from scrip.audit where action = 'voucher.extend'
+       order by sequence`,
+    );
+    assert.deepEqual(told, [{ amount: 'USD 10.00' }, { amount: null }]);
     await open(shop, card);
     assert.equal((await showVoucher(started.service, card.serial)).balance, 1_000n);
 
