@@ -7,12 +7,20 @@ import { stringify } from 'csv-stringify/sync';
 /** CSV (RFC 4180), read and written: UTF-8, a header, ISO dates, and amounts with a decimal point. */
 
 export const CSV_TYPE = 'text/csv; charset=utf-8';
+/** That of the same rows as a workbook (xlsx.ts). */
+export const XLSX_TYPE = 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet';
 
 /** `european` separates cells with `;` and writes amounts with a decimal comma. */
 export type CsvStyle = 'standard' | 'european';
 
-/** An amount, or another cell. */
-export type Cell = string | number | null | { readonly amount: string };
+/** A number, an amount, or a day or time as text: a workbook has them as values. */
+type Value = { readonly number: string } | { readonly amount: string } | { readonly date: string };
+/** A text, a number, or another value. */
+export type Cell = string | number | null | Value;
+
+/** Returns a value as CSV and JSON have it. */
+export const valueText = (value: Value): string =>
+  'amount' in value ? value.amount : 'date' in value ? value.date : value.number;
 
 /**
  * Returns rows as CSV. What a spreadsheet would run as a formula gets an apostrophe in front. Amounts never
@@ -25,7 +33,7 @@ export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle = 's
       if (cell === null) return '';
       if (typeof cell === 'number') return String(cell);
       if (typeof cell === 'string') return withoutFormula(cell);
-      return isEuropean ? cell.amount.replace('.', ',') : cell.amount;
+      return isEuropean && 'amount' in cell ? cell.amount.replace('.', ',') : valueText(cell);
     }),
   );
   return stringify(cells, { record_delimiter: 'windows', delimiter: isEuropean ? ';' : ',' });

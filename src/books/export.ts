@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Service } from '../context.ts';
-import { type Cell, CSV_TYPE, type CsvStyle, csvText } from '../csv.ts';
+import { type Cell, CSV_TYPE, type CsvStyle, csvText, valueText } from '../csv.ts';
 import type { Database } from '../db/pool.ts';
 import { textIn } from '../money.ts';
 import { reading } from '../operation.ts';
@@ -186,7 +186,7 @@ async function* writeCsv(db: Database, days: readonly ClosedDay[], style: CsvSty
 
 /** Writes every row of the journal as one JSON object per line. */
 async function* writeNdjson(db: Database, days: readonly ClosedDay[]): AsyncGenerator<string> {
-  const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? cell.amount : cell);
+  const plain = (cell: Cell) => (cell !== null && typeof cell === 'object' ? valueText(cell) : cell);
   for await (const row of exportedOf(db, days))
     yield `${JSON.stringify(Object.fromEntries(COLUMNS.map(([name, of]) => [name, plain(of(row))])))}\n`;
 }

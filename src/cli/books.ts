@@ -89,24 +89,36 @@ async function close({ day, ...options }: { json?: boolean; day?: string }): Pro
   );
 }
 
-type Given = { readonly json?: boolean; readonly csv?: boolean };
+type Given = {
+  readonly json?: boolean;
+  readonly csv?: boolean;
+  readonly out?: string;
+  readonly force?: boolean;
+};
 type Input = Parameters<typeof reportCsvFile.run>[1];
 
-/** Adds the reports to the commands of the books. That of lines is CSV or JSON, the others also tables. */
+/** Adds the reports to the commands of the books. That of lines is a file or JSON, the others also tables. */
 function addReport(books: Command): void {
   const command = books.command('report');
   const perform = (input: object, given: Given) => run(input as Input, given);
-  addOperations(command, tableOf(report, reportCsvFile), perform, [['--csv', 'print CSV']]);
+  addOperations(command, tableOf(report, reportCsvFile), perform, [
+    ['--csv', 'as --format csv'],
+    ['--out <file>', 'the file (default: stdout)'],
+    ['--force', 'overwrite it'],
+  ]);
   const names = ALL_REPORTS.map(({ report: number, name }) => `${number} ${name}`);
   command.description(`make a report by its number or its name: ${names.join(', ')}`);
 }
 
-async function run(input: Input, { csv, json = false }: Given): Promise<void> {
-  if (csv && json) wrongUsage('--csv and --json: choose one');
+async function run(input: Input, { csv, json = false, ...file }: Given): Promise<void> {
   const lines = findLines(input.report);
-  const { european, ...wanted } = input;
-  if (csv || (lines && !json)) await performFile(reportCsvFile, input, {});
-  else if (european !== undefined) wrongUsage('--european belongs to --csv');
+  const { european, format = csv || (lines && !json) ? 'csv' : undefined, ...wanted } = input;
+  if (format && json) wrongUsage('--json and a file: choose one');
+  if (european !== undefined && format !== 'csv') wrongUsage('--european belongs to --csv');
+  if (format === undefined && file.out !== undefined) wrongUsage('--out needs --format');
+  if (format === 'xlsx' && file.out === undefined && process.stdout.isTTY)
+    wrongUsage('a terminal cannot show a workbook: give --out FILE');
+  if (format) await performFile(reportCsvFile, { ...input, format }, file);
   else if (lines) await writeLines(lines, wanted);
   else await performCommand(report, wanted, { json }, print);
 }

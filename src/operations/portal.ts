@@ -208,14 +208,14 @@ const isOfMerchant = (name: string) => (findReport(name) ?? findLines(name))?.of
 function ownReport<Output extends TSchema>(
   made: Operation<typeof reportCsvFile.input, Output>,
 ): AnyOperation {
-  const { from, to, european } = made.input.properties;
+  const { from, to, format, european } = made.input.properties;
   const path = made.path as string;
   const names = (made.input.properties.report as unknown as { enum: string[] }).enum;
   const input = Input({
     report: Word(names.filter(isOfMerchant), { description: 'Its number or its name.', examples: ['R6'] }),
     from,
     to,
-    ...(path.endsWith('/csv') && { european }),
+    ...(path.endsWith('/csv') && { format, european }),
   });
   return {
     ...(made as unknown as AnyOperation),

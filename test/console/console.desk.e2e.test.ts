@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { strFromU8, unzipSync } from 'fflate';
 import type { Download } from 'playwright-core';
 import { buildServer } from '../../src/http/server.ts';
 import { groupOf } from '../../src/jobs/jobs.ts';
@@ -14,6 +15,14 @@ import { goes, opened, openStage } from '../support/console.scene.ts';
 const skip = await whyNoBrowser();
 
 const textOf = async (file: Download) => readFile(await file.path(), 'utf8');
+
+/** The sheet of a workbook, as XML. */
+async function sheetOf(file: Download): Promise<string> {
+  const { 'xl/worksheets/sheet1.xml': sheet = new Uint8Array() } = unzipSync(
+    await readFile(await file.path()),
+  );
+  return strFromU8(sheet);
+}
 
 test('the export of a list holds all rows that match its filter', { skip }, async (t) => {
   const stage = await openStage(t);
@@ -34,6 +43,24 @@ test('the export of a list holds all rows that match its filter', { skip }, asyn
   assert.match(head, /timestamp.*kind.*amount/);
   assert.equal(lines.length, items.length);
   for (const { transactionId } of items) assert.ok(lines.some((line) => line.includes(transactionId)));
+  await page.getByRole('button', { name: 'Export' }).click();
+  const [workbook] = await Promise.all([
+    page.waitForEvent('download'),
+    dialog.getByRole('button', { name: 'Download XLSX' }).click(),
+  ]);
+  assert.equal(workbook.suggestedFilename(), 'transactions.xlsx');
+  const sheet = await sheetOf(workbook);
+  assert.equal(sheet.match(/<row /g)?.length, items.length + 1);
+  // Amounts have the decimals of their currency.
+  assert.match(sheet, /s="6"><v>\d+\.\d\d<\/v>/);
+
+  await goes(page, '/books/reports/R1');
+  await page.getByRole('button', { name: /^Export/ }).click();
+  const [report] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('menuitem', { name: 'XLSX' }).click(),
+  ]);
+  assert.match(await sheetOf(report), /s="6"><v>-?\d+\.\d\d<\/v>/);
   assert.deepEqual(faults, []);
 });
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test } from 'node:test';
+import { strFromU8, unzipSync } from 'fflate';
 import { openOwner } from '../../src/db/pool.ts';
 import type { AnyOperation } from '../../src/operation.ts';
 import { perform } from '../../src/operations/perform.ts';
@@ -202,12 +203,33 @@ async function refuseCountries(ask: Ask): Promise<void> {
   assert.equal((await ask('books.vat', { ...vat, country: 'GB' })).country, 'GB');
 }
 
+/** The sheet of a workbook, as XML. */
+async function cellsOf(pieces: AsyncIterable<Buffer>): Promise<string> {
+  const files = unzipSync(Buffer.concat(await Array.fromAsync(pieces)));
+  return strFromU8(files['xl/worksheets/sheet1.xml'] ?? new Uint8Array());
+}
+
 async function readFiles(ask: Ask, merchantId: string, shop: number): Promise<void> {
   const day = { from: '2026-03-01', to: '2026-03-02' };
   assert.match((await ask('books.report-csv', { report: 'R1', ...day })).content, /^report,from,to,/);
   await assert.rejects(ask('books.report-csv', { report: 'R8', ...day }), /R8 is of one merchant/);
   const lines = await textOf((await ask('books.report-csv', { report: 'R8', merchantId, ...day })).content);
   assert.match(lines, /,REDEMPTION,.*,40\.10,USD,sale 2,/);
+  const cells = cellsOf(
+    (await ask('books.report-csv', { report: 'R8', merchantId, format: 'xlsx', ...day })).content,
+  );
+  assert.match(
+    await cells,
+    /r="E3" t="inlineStr"><is><t xml:space="preserve">\d+<\/t>.* s="6"><v>40\.10<\/v>.*>sale 2</,
+  );
+  assert.match(
+    await cellsOf((await ask('books.report-csv', { report: 'R1', format: 'xlsx', ...day })).content),
+    />from<.* s="2"><v>46082<\/v>.* s="6"><v>-?\d+\.\d\d<\/v>/,
+  );
+  await assert.rejects(
+    ask('books.report-csv', { report: 'R1', format: 'xlsx', european: true, ...day }),
+    /european belongs to CSV/,
+  );
   await assert.rejects(
     ask('books.report-csv', { report: 'R8', merchantId, breakdown: 'product', ...day }),
     /R8 is not broken down by product/,

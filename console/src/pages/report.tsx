@@ -1,4 +1,4 @@
-import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Menu, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type FormEvent, useState } from 'react';
@@ -19,12 +19,16 @@ import { type Filters, useChangeFilters, useFilters, useParam } from '../ui/addr
 import { AtField } from '../ui/at.tsx';
 import { saveCsv } from '../ui/csv.ts';
 import { type Item, Rows } from '../ui/list.tsx';
+import { useWhenLoaded } from '../ui/loaded.ts';
 import { useMerchants } from '../ui/names.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';
 import { Same } from '../ui/same.tsx';
 import { Copyable, State } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
+import type { Kind } from '../ui/xlsx.ts';
 import { useRulesTexts } from './rules-texts.ts';
+
+const loadXlsx = () => import('../ui/xlsx.ts');
 
 type Formats = Readonly<Record<string, string>>;
 
@@ -60,7 +64,7 @@ export function Thing() {
         note={about && texts.reports[about.name].use}
       >
         {about?.endsAnytime && <AtField />}
-        {data && <Csv of={data} />}
+        {data && <Exports of={data} formats={about?.columns ?? {}} />}
         <Same name="books.report" given={{ report, ...query }} />
       </Head>
       <Stack>
@@ -303,17 +307,36 @@ const itemsOf = (table: Table, formats: Formats): Item[] =>
     return Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, cellOf(name, cell)]));
   });
 
-function Csv({ of }: { of: Report }) {
+/** How a workbook has the columns that are no texts. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  money: 'money',
+  count: 'number',
+  percent: 'number',
+  time: 'any',
+};
+
+function Exports({ of, formats }: { of: Report; formats: Formats }) {
   const texts = useTexts().list;
+  const whenLoaded = useWhenLoaded();
   const columns = [...new Set(of.tables.flatMap((table) => ['section', 'currency', ...table.columns]))];
   const items = of.tables.flatMap((table) =>
     table.rows.map((row) => ({ ...flat(row), section: table.section ?? '', currency: table.currency })),
   );
-  const download = () => saveCsv(`${of.report}-${of.from}-${of.to}.csv`, columns, items);
+  const file = `${of.report}-${of.from}-${of.to}`;
+  const kinds = (name: string) => KINDS[formats[name] ?? ''] ?? 'text';
+  const xlsx = async () => (await loadXlsx()).saveXlsx(`${file}.xlsx`, columns, items, kinds);
   return (
-    <Button variant="default" onClick={download}>
-      {texts.exportCsv} ({items.length})
-    </Button>
+    <Menu>
+      <Menu.Target>
+        <Button variant="default">
+          {texts.exportCsv} ({items.length})
+        </Button>
+      </Menu.Target>
+      <Menu.Dropdown>
+        <Menu.Item onClick={() => saveCsv(`${file}.csv`, columns, items)}>CSV</Menu.Item>
+        <Menu.Item onClick={() => whenLoaded(xlsx, () => {})}>XLSX</Menu.Item>
+      </Menu.Dropdown>
+    </Menu>
   );
 }
 

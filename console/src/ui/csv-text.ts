@@ -2,14 +2,17 @@ import { withoutFormula } from '@scrip/print/formula';
 
 export type Item = Readonly<Record<string, unknown>>;
 
+/** A value as text. */
+export const plain = (value: unknown): string =>
+  value === null || value === undefined
+    ? ''
+    : typeof value === 'object'
+      ? JSON.stringify(value)
+      : String(value);
+
 /** What a spreadsheet would read as a formula gets an apostrophe, except in numbers. */
 function toCell(value: unknown): string {
-  const text =
-    value === null || value === undefined
-      ? ''
-      : typeof value === 'object'
-        ? JSON.stringify(value)
-        : String(value);
+  const text = plain(value);
   const safe = typeof value === 'number' ? text : withoutFormula(text);
   return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

@@ -3,14 +3,17 @@ import { useMutation } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { type Query, readPages } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import { useApp } from './app.tsx';
 import { saveCsv } from './csv.ts';
 import { Dialog } from './dialog.tsx';
 import { useFormat } from './format.ts';
 import type { Item } from './list.tsx';
 import { useListTexts } from './list-texts.ts';
+import { useWhenLoaded } from './loaded.ts';
 import { Problem } from './parts.tsx';
 
 const ROWS_MAX = 50_000;
+const loadXlsx = () => import('./xlsx.ts');
 
 type Props = {
   path: string;
@@ -29,6 +32,7 @@ export function Export({ path, query, columns, isWhole, isPaged }: Props) {
   const [isOpen, setOpen] = useState(false);
   const [items, setItems] = useState<readonly Item[]>([]);
   const reading = useRef(0);
+  const whenLoaded = useWhenLoaded();
   const { mutate, error, isSuccess } = useMutation({
     mutationFn: async () => {
       const own = ++reading.current;
@@ -51,10 +55,15 @@ export function Export({ path, query, columns, isWhole, isPaged }: Props) {
     setOpen(false);
   };
   const names = [...new Set([...columns, ...(isWhole ? Object.keys(items[0] ?? {}) : [])])];
-  const download = () => {
-    saveCsv(`${path.slice(1).replaceAll('/', '-')}.csv`, names, items);
+  const { shapeOf } = useApp();
+  const file = path.slice(1).replaceAll('/', '-');
+  const csv = () => {
+    saveCsv(`${file}.csv`, names, items);
     close();
   };
+  const kinds = (name: string) => (shapeOf(name).isMoney ? 'money' : 'any');
+  const xlsx = () =>
+    whenLoaded(async () => (await loadXlsx()).saveXlsx(`${file}.xlsx`, names, items, kinds), close);
   return (
     <>
       <Button variant="default" onClick={open}>
@@ -72,7 +81,10 @@ export function Export({ path, query, columns, isWhole, isPaged }: Props) {
             <Button variant="default" onClick={close}>
               {action.cancel}
             </Button>
-            <Button onClick={download} loading={!isSuccess && !error} disabled={!isSuccess}>
+            <Button variant="default" onClick={xlsx} disabled={!isSuccess}>
+              {texts.workbook}
+            </Button>
+            <Button onClick={csv} loading={!isSuccess && !error} disabled={!isSuccess}>
               {texts.download}
             </Button>
           </Group>

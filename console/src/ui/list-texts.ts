@@ -18,6 +18,7 @@ const en = {
   exportAll: 'Rows that match the filters:',
   exportCapped: 'A file holds no more: narrow the filters.',
   download: 'Download CSV',
+  workbook: 'Download XLSX',
   selected: (count: number) => `${count} selected`,
   unselect: 'Clear the selection',
 };
@@ -39,6 +40,7 @@ const de: typeof en = {
   exportAll: 'Zeilen, die zu den Filtern passen:',
   exportCapped: 'Mehr fasst eine Datei nicht: Grenzen Sie die Filter ein.',
   download: 'CSV herunterladen',
+  workbook: 'XLSX herunterladen',
   selected: (count: number) => `${count} ausgewählt`,
   unselect: 'Auswahl aufheben',
 };

@@ -131,7 +131,7 @@ const FORMATS = {
 } as const;
 
 type Place = { readonly names: Names; readonly currency: string };
-type Format = keyof typeof FORMATS;
+export type Format = keyof typeof FORMATS;
 
 /** The formats of figures: each says what it adds up. */
 type FigureFormat = 'money' | 'count';

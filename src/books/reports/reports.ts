@@ -1,13 +1,14 @@
 import Type from 'typebox';
 import type { Service } from '../../context.ts';
-import { type Cell, CSV_TYPE, type CsvStyle, csvText } from '../../csv.ts';
+import { type Cell, CSV_TYPE, type CsvStyle, csvText, XLSX_TYPE } from '../../csv.ts';
 import { sql } from '../../db/sql.ts';
 import { requireMerchant } from '../../merchants/merchants.ts';
 import { type Caller, reading } from '../../operation.ts';
 import { SEE } from '../../principal.ts';
-import { notFound } from '../../problem.ts';
+import { invalid, notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
 import { At, Day, FileSchema, Line, MerchantId, pastTime, Word } from '../../schema.ts';
+
 import { checkInterval, type ListedDay } from '../days.ts';
 import { bank, generalLedger, safeguarding } from './accounting.ts';
 import { outstanding, trialBalance } from './balances.ts';
@@ -20,6 +21,7 @@ import {
   type Declaration,
   type Definition,
   daysOf,
+  type Format,
   figuresOf,
   formatsOf,
   type Lines,
@@ -226,6 +228,8 @@ export const report = reading({
   },
 });
 
+const FORMATS = ['csv', 'xlsx'] as const;
+
 export const European = Type.Optional(Type.Boolean({ description: 'With semicolons and a decimal comma.' }));
 
 /** Returns the id of a merchant that a request may name. @throws Problem if there is no such merchant */
@@ -233,70 +237,98 @@ export async function merchantIdOf(caller: Asking, merchantId: string | undefine
   return merchantId === undefined ? undefined : (await requireMerchant(caller, merchantId, 'merchantId')).id;
 }
 
+/** Makes a report as rows of cells. @throws Problem; Refusal `30` */
+async function rowsOf({ service }: Asking, named: string, asked: Asked): Promise<Rows> {
+  const wanted = await toWanted({ service }, asked);
+  const [kind, lines] = [findReport(named), findLines(named)];
+  if (kind) return reportRows(await makeReport(service, kind, wanted));
+  if (!lines) throw notFound(`report ${named}`);
+  return lineRows(lines, linesOf(service, lines, wanted));
+}
+
 export const reportCsvFile = reading({
   name: 'books.report-csv',
-  summary: 'Get a report as CSV; for R8, all transactions of a merchant',
+  summary: 'Get a report as a file: CSV, or a workbook (XLSX); for R8, all transactions of a merchant',
+  description:
+    'A workbook has the columns of the CSV on one sheet: figures are numbers, times are in UTC, and the ' +
+    'numbers of vouchers are texts. A sheet holds 1,048,576 rows.',
   path: '/books/reports/:report/csv',
   command: 'books report',
-  input: { report: ReportName(namesOf(ALL_REPORTS)), ...Asked, european: European },
+  input: {
+    report: ReportName(namesOf(ALL_REPORTS)),
+    ...Asked,
+    format: Type.Optional(Word(FORMATS, { description: '`csv`; `xlsx`: a workbook; left out: CSV.' })),
+    european: European,
+  },
   output: FileSchema,
-  files: ['text/csv'],
+  files: ['text/csv', XLSX_TYPE],
   isHeavy: true,
   roles: SEE,
-  async run(caller, { report: named, european, ...asked }) {
-    const { service } = caller;
-    const wanted = await toWanted(caller, asked);
+  async run(caller, { report: named, format = 'csv', european, ...asked }) {
+    if (european && format !== 'csv') throw invalid('european', 'dependent', 'belongs to CSV');
+    const rows = await rowsOf(caller, named, asked);
+    const name = `${named}-${asked.from}-${asked.to}.${format}`;
+    if (format === 'xlsx') {
+      // Most processes write no workbook.
+      const { writeXlsx } = await import('../../xlsx.ts');
+      return { name, mediaType: XLSX_TYPE, content: inBuffers(writeXlsx(rows)) };
+    }
     const style = european ? 'european' : 'standard';
-    const [kind, lines] = [findReport(named), findLines(named)];
-    const file = { name: `${named}-${asked.from}-${asked.to}.csv`, mediaType: CSV_TYPE };
-    if (kind) return { ...file, content: reportCsv(await makeReport(service, kind, wanted), style) };
-    if (!lines) throw notFound(`report ${named}`);
-    return { ...file, content: linesCsv(lines, linesOf(service, lines, wanted), style) };
+    const content = Array.isArray(rows) ? csvText(rows, style) : csvLines(rows, style);
+    return { name, mediaType: CSV_TYPE, content };
   },
 });
 
-/** Reports as CSV. A report of closed days is the same to the byte, on every machine and at any time. */
+async function* inBuffers(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
+  for await (const { buffer, byteOffset, byteLength } of pieces)
+    yield Buffer.from(buffer, byteOffset, byteLength);
+}
+
+/** Reports as rows. The CSV of closed days is the same to the byte, on every machine and at any time. */
+type Rows = Cell[][] | AsyncIterable<Cell[]>;
 
 /** The first columns of every row. They show which report the row belongs to. */
 const HEAD = ['report', 'from', 'to', 'zone', 'state', 'closingHash', 'section', 'currency'];
 
-/** Returns a report as CSV, with a header for each kind of table. */
-export function reportCsv(made: Report, style: CsvStyle): string {
-  const head = (table: Table) => [
-    ...[made.report, made.from, made.to, made.zone, made.state, made.closingHash],
+/** Returns the rows of a report, with a header for each kind of table. */
+function reportRows(made: Report): Cell[][] {
+  const formats = described.find(({ number }) => number === made.report)?.columns ?? {};
+  const head = (table: Table): Cell[] => [
+    ...[made.report, { date: made.from }, { date: made.to }, made.zone, made.state, made.closingHash],
     ...[table.section ?? null, table.currency],
     ...(table.number === undefined ? [] : [table.number]),
   ];
   let columns = '';
-  return made.tables
-    .map((table) => {
-      const named = table.number === undefined ? table.columns : ['number', ...table.columns];
-      const own = named.join();
-      const header: Cell[][] = own === columns ? [] : [[...HEAD, ...named]];
-      columns = own;
-      const rows = table.rows.map((row) => [
-        ...head(table),
-        ...table.columns.map((column) => cellOf(row[column] ?? null, table.amounts.includes(column))),
-      ]);
-      return csvText([...header, ...rows], style);
-    })
-    .join('');
+  return made.tables.flatMap((table) => {
+    const named = table.number === undefined ? table.columns : ['number', ...table.columns];
+    const own = named.join();
+    const header: Cell[][] = own === columns ? [] : [[...HEAD, ...named]];
+    columns = own;
+    const rows = table.rows.map((row) => [
+      ...head(table),
+      ...table.columns.map((column) => cellOf(row[column] ?? null, formats[column])),
+    ]);
+    return [...header, ...rows];
+  });
 }
 
-const cellOf = (value: string | number | null, isAmount: boolean): Cell =>
-  isAmount && value !== null ? { amount: String(value) } : value;
+/** Returns a report as CSV. */
+export const reportCsv = (made: Report, style: CsvStyle): string => csvText(reportRows(made), style);
 
-/** Writes a report line by line. */
-async function* linesCsv(
-  { columns }: Lines,
-  lines: ReturnType<typeof linesOf>,
-  style: CsvStyle,
-): AsyncGenerator<string> {
-  yield csvText([Object.keys(columns)], style);
-  for await (const line of lines) {
-    const cells = Object.entries(columns).map(([name, format]) =>
-      cellOf(line[name] ?? null, format === 'money'),
-    );
-    yield csvText([cells], style);
-  }
+function cellOf(value: string | number | null, format: Format | undefined): Cell {
+  if (value === null) return null;
+  if (format === 'money') return { amount: String(value) };
+  if (format === 'count' || format === 'percent') return { number: String(value) };
+  return format === 'time' ? { date: String(value) } : value;
+}
+
+/** Returns the rows of a report of lines while they are read. */
+async function* lineRows({ columns }: Lines, lines: ReturnType<typeof linesOf>): AsyncGenerator<Cell[]> {
+  yield Object.keys(columns);
+  for await (const line of lines)
+    yield Object.entries(columns).map(([name, format]) => cellOf(line[name] ?? null, format));
+}
+
+async function* csvLines(rows: AsyncIterable<Cell[]>, style: CsvStyle): AsyncGenerator<string> {
+  for await (const row of rows) yield csvText([row], style);
 }

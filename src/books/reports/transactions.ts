@@ -29,7 +29,7 @@ const COLUMNS = {
   time: 'time',
   localTime: 'text',
   kind: 'word',
-  serialNumber: 'count',
+  serialNumber: 'text',
   voucherCode: 'text',
   product: 'product',
   amount: 'money',
@@ -68,7 +68,7 @@ where merchant_id = ${merchantId} and state <> 'DRAFT' and ends_at > ${startsAt}
   const toLine = (row: Row) => {
     const voucherCode = maskCode(keys.open(row.serialNumber, row.sealed).code);
     const own = { voucherCode, localTime: local.format(row.time), settlement: settlementOf(row) };
-    return rendered(COLUMNS, { ...row, ...own }, names);
+    return rendered(COLUMNS, { ...row, ...own, serialNumber: String(row.serialNumber) }, names);
   };
   for (let after: string | null = null; ; ) {
     const rows: Row[] = await db.query<Row>(listMerchantRows(merchantId, startsAt, endsAt, after));
