@@ -134,16 +134,21 @@ const list = listing({
   name: 'batch.list',
   summary: 'List batches, newest first',
   path: '/batches',
-  filters: { merchantId: Type.Optional(MerchantId), status: Type.Optional(BatchStatus) },
+  filters: {
+    merchantId: Type.Optional(MerchantId),
+    product: Type.Optional(ProductCode),
+    status: Type.Optional(BatchStatus),
+  },
   item: BatchSchema,
   columns: ['transactionId', 'merchantId', 'reference', 'status', 'quantity', 'produced'],
   roles: SEE_VOUCHERS,
-  // Each filter has an index (sql/019-operator.sql).
+  // Each filter has an index (sql/001-core.sql, sql/019-operator.sql).
   sorts: { id: sql`id`, isNewestFirst: true, keys: { acceptedAt: null } },
-  rows: ({ service }, { merchantId, status }, _after, count, order) =>
+  rows: ({ service }, { merchantId, product, status }, _after, count, order) =>
     service.readDb.query<Batch>(sql`
 select ${COLUMNS} from batches where ${order.after}
   ${merchantId === undefined ? sql`` : sql`and merchant_id = ${toId(merchantId, 'merchantId')}`}
+  ${product === undefined ? sql`` : sql`and product_id = (select id from products where code = ${product})`}
   ${status === undefined ? sql`` : sql`and status = ${status}::batch_status`}
 order by ${order.by} limit ${count}`),
 });

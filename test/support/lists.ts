@@ -78,6 +78,7 @@ export const LISTS: Readonly<Record<string, Sql>> = {
     [9],
   ),
   'batches of a merchant': await statementOf('batch.list', { merchantId: '1' }, [9]),
+  'batches of a product': await statementOf('batch.list', { product: 'DEFAULT' }, [9]),
   'batches by status': await statementOf('batch.list', { status: 'PROCESSING' }, [9]),
   'batches whose vouchers are listed': listBatchesOf({}, null, 2 ** 31 - 1),
   'batches of a merchant whose vouchers are listed': listBatchesOf({ merchantId: '1' }, null, 2 ** 31 - 1),
