@@ -82,7 +82,8 @@ describe('a table', () => {
     await operator.run`product create --code ${'P'.repeat(50)} --name ${'Product '.repeat(20)} ${why}`;
     const [{ serialNumber, code, pin }] = (await makeVouchers(context, REFERENCE, 1)) as [Made];
     await redeem(context, { code, pin, amount: 1, reference: REFERENCE });
-    const [batch] = await operator.json`batch list`;
+    const [batch] = await operator.json`batch list --product DEFAULT`;
+    assert.deepEqual(await operator.json`batch list --product ${'P'.repeat(50)}`, []);
     await operator.run`batch export ${batch.transactionId} --format csv ${why}`;
     const commands = [
       ['merchant', 'list'],

@@ -198,13 +198,16 @@ function Month({ days }: { days: readonly Day[] }) {
             items={[...own].reverse() as unknown as Item[]}
             columns={['day', 'state', 'rows', 'hash']}
             figures={figuresIn(operations?.get('books.days')?.figures, 'items')}
-            cell={(name, item) =>
-              name === 'hash' && item['hash'] ? (
-                <span className="mono" title={String(item['hash'])}>
-                  {String(item['hash']).slice(0, 8)}
+            cell={(name, item) => {
+              // The entries of a day are counted when it is closed.
+              if (name === 'rows' && item[name] === null) return <span className="quiet">–</span>;
+              if (name !== 'hash' || !item[name]) return undefined;
+              return (
+                <span className="mono" title={String(item[name])}>
+                  {String(item[name]).slice(0, 8)}
                 </span>
-              ) : undefined
-            }
+              );
+            }}
           />
         </div>
       </Panel>

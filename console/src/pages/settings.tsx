@@ -33,29 +33,28 @@ export function Screen() {
         >
           <Fields of={thing} />
         </Panel>
-        <Panel title={texts.settings.limits} padded>
-          <Text size="sm" className="quiet" mb="sm">
+        <Panel title={texts.settings.limits}>
+          <Text size="sm" className="quiet" px="var(--edge)">
             {texts.settings.limitsNote}
           </Text>
-          <dl className="fields">
+          <ul className="plain-list">
             {thing.limits.map(({ currency, amount, isDefault }) => (
-              <div key={currency} style={{ display: 'contents' }}>
-                <dt>{currency}</dt>
-                <dd>
+              <li key={currency} className="line">
+                <span>
                   <Figure of={figures?.['limits.amount']} value={amount} around={[]}>
                     {format.money(amount, currency)}
                   </Figure>{' '}
-                  {isDefault && <span className="quiet">{texts.settings.unset}</span>}{' '}
-                  <Actions
-                    shown={1}
-                    acts={[
-                      { name: 'settings.limit', given: { currency }, initial: { amount }, effect: currency },
-                    ]}
-                  />
-                </dd>
-              </div>
+                  {isDefault && <span className="quiet">{texts.settings.unset}</span>}
+                </span>
+                <Actions
+                  shown={1}
+                  acts={[
+                    { name: 'settings.limit', given: { currency }, initial: { amount }, effect: currency },
+                  ]}
+                />
+              </li>
             ))}
-          </dl>
+          </ul>
         </Panel>
         {offers('settings.network') && (
           <List

@@ -31,7 +31,7 @@ type Props = {
 export function ListTools({ names, columns, standard, items, ...list }: Props) {
   const hasChosen = columns !== standard;
   return (
-    <Group gap={8}>
+    <Group gap={8} className="list-tools">
       {names && <SaveView names={names} />}
       {names && items.length > 0 && <Columns columns={columns} standard={standard} items={items} />}
       {items.length > 0 && <Export columns={columns} isWhole={!hasChosen} {...list} />}
