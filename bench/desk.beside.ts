@@ -16,8 +16,8 @@ import type { Serve, Stage } from './stage.ts';
 const SHAPE = { connections: 32, pauseMs: 100 };
 const HEAVY = 100;
 const CONSOLES = 10;
-/** The interval at which a console refreshes its first screen. */
-const CONSOLE_MS = 10_000;
+/** The interval at which a console refreshes its first screen (console/src/pages/overview.tsx). */
+const CONSOLE_MS = 60_000;
 
 function heavyPaths(): string[] {
   const year = `from=${daysAgo(360)}&to=${daysAgo(0)}`;

@@ -270,7 +270,7 @@ function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: b
     throw invalid(
       'roles',
       'enum',
-      `must be of ${known.join(', ')}${isPortal ? ' for a token of a merchant' : ''}`,
+      `must be one of ${known.join(', ')}${isPortal ? ' for a token of a merchant' : ''}`,
     );
   const own: readonly string[] = principal.roles;
   const exceeds =
