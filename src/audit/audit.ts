@@ -25,7 +25,7 @@ export type Change = {
   readonly touches?: readonly string[];
   /** How often one person or token may do it within a minute; undefined: without such a limit. */
   readonly perMinute?: number;
-  /** Whether the entry is of a request that was refused, and records nothing of the state of its subject. */
+  /** Whether the entry is about a refused request, and so does not record the state of its subject. */
   readonly setsNothing?: boolean;
 };
 
@@ -125,7 +125,7 @@ export async function canAudit(tx: Queries, { keys }: Service): Promise<boolean>
   }
 }
 
-/** Returns the digests of what is set of some subjects, as JSON; null if nothing can be set of them. */
+/** Returns digests of what operators have set on subjects, as JSON; null if nothing can be set on them. */
 async function readStates(
   tx: Queries,
   { buckets }: Service,

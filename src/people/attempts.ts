@@ -25,13 +25,13 @@ type Rule = {
 };
 
 /**
- * For one who guesses: five wrong attempts within 15 minutes start a lock of 15 minutes. Each further lock is
- * twice as long, up to a day.
+ * The limit of a guesser: five wrong attempts within 15 minutes start a lock of 15 minutes. Each further lock
+ * is twice as long, up to a day.
  */
 const GUESSER: Rule = { most: 5, period: '15 minutes', lock: '15 minutes', longest: '24 hours' };
-/** For an account: twenty wrong attempts within an hour, from all networks or sessions together. */
+/** The limit of an account: twenty wrong attempts within an hour, from all networks or sessions together. */
 const ACCOUNT: Rule = { most: 20, period: '1 hour', lock: '1 hour', longest: '1 hour' };
-/** For a network: fifty wrong attempts within an hour, whichever accounts they name. */
+/** The limit of a network: fifty wrong attempts within an hour, on any accounts. */
 const NETWORK: Rule = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 hour' };
 
 /** What an attempt counts against. The first lock that is found refuses it. */
