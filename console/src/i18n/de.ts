@@ -265,7 +265,6 @@ export const de: Catalogue = {
   setup: {
     title: 'Erste Schritte',
     done: 'Erledigt',
-    report: 'Sicherung melden',
     progress: (done, all) => `${done} von ${all} erledigt`,
     steps: {
       person: {

@@ -252,7 +252,6 @@ export const en = {
   setup: {
     title: 'Get started',
     done: 'Done',
-    report: 'Report a backup',
     progress: (done: number, all: number) => `${done} of ${all} done`,
     steps: {
       person: {

@@ -1,20 +1,23 @@
-import { Anchor } from '@mantine/core';
+import { Anchor, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
+import { Suspense, useState } from 'react';
 import type { Answer } from '../answers.ts';
 import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions } from './actions.tsx';
+import { type Act, ActionDialog, loadDialog } from './actions.tsx';
+import { useApp } from './app.tsx';
 import { Icon } from './icons.tsx';
+import { useWhenLoaded } from './loaded.ts';
 import { useMerchants } from './names.ts';
 import { Panel } from './parts.tsx';
+import { useWords } from './words.ts';
 
 type Setup = Answer<'setup.show'>;
 type Step = keyof Setup;
 
 /** The steps until an installation is in use and safe. The card disappears when all of them are done. */
 export function SetupList() {
-  const { setup: texts } = useTexts();
   const { data: setup } = useQuery({
     queryKey: ['setup'],
     queryFn: () => get<Setup>('/setup'),
@@ -25,7 +28,22 @@ export function SetupList() {
   });
   const isShown = setup !== undefined && !isDone(setup);
   const [merchant] = useMerchants(isShown && setup.merchant).merchants;
-  if (!isShown) return null;
+  // A dialog may show a secret after its step is done, so it belongs to no step.
+  const [act, setAct] = useState<Act>();
+  return (
+    <>
+      {isShown && <Steps of={setup} merchantId={merchant && String(merchant['id'])} open={setAct} />}
+      <Suspense>{act && <ActionDialog act={act} close={() => setAct(undefined)} />}</Suspense>
+    </>
+  );
+}
+
+const isDone = (setup: Setup) => Object.values(setup).every(Boolean);
+
+type Opening = { readonly merchantId: string | undefined; open(act: Act): void };
+
+function Steps({ of: setup, ...opening }: Opening & { of: Setup }) {
+  const { setup: texts } = useTexts();
   const steps = Object.entries(setup) as [Step, boolean][];
   const done = steps.filter(([, isStepDone]) => isStepDone).length;
   return (
@@ -40,7 +58,7 @@ export function SetupList() {
               </span>
             </li>
           ) : (
-            <OpenStep key={step} step={step} merchantId={merchant && String(merchant['id'])} />
+            <OpenStep key={step} step={step} {...opening} />
           ),
         )}
       </ol>
@@ -48,40 +66,45 @@ export function SetupList() {
   );
 }
 
-const isDone = (setup: Setup) => Object.values(setup).every(Boolean);
+/** The operations that take the steps. A voucher is redeemed by the API, or in the portal. */
+const OPERATIONS: Partial<Record<Step, string>> = {
+  person: 'user.invite',
+  product: 'product.create',
+  merchant: 'merchant.create',
+  key: 'api-key.create',
+  float: 'float.top-up',
+  backup: 'backup.note',
+  alert: 'webhook.add',
+};
+/** What a merchant needs comes after the first one was created. */
+const OF_MERCHANT: readonly Step[] = ['key', 'float', 'redemption'];
 
-function OpenStep({ step, merchantId }: { step: Step; merchantId: string | undefined }) {
-  const { steps, report } = useTexts().setup;
-  const { title, text } = steps[step];
+function OpenStep({ step, merchantId, open }: Opening & { step: Step }) {
+  const { title, text } = useTexts().setup.steps[step];
+  const { offers } = useApp();
+  const words = useWords();
+  const whenLoaded = useWhenLoaded();
+  const isOfMerchant = OF_MERCHANT.includes(step);
+  const isLater = isOfMerchant && merchantId === undefined;
+  const name = OPERATIONS[step];
+  const act = name && offers(name) && { name, ...(isOfMerchant && { given: { merchantId } }) };
   return (
     <li className="line">
       <span>
-        {step === 'backup' ? (
+        {name || isLater ? (
           <b>{title}</b>
         ) : (
-          <Anchor component={Link} to={placeOf(step, merchantId)}>
+          <Anchor component={Link} to={`/merchants/${merchantId}?tab=users`}>
             {title}
           </Anchor>
         )}
         <small className="quiet">{text}</small>
       </span>
-      {step === 'backup' && <Actions acts={[{ name: 'backup.note', label: report }]} />}
+      {act && !isLater && (
+        <Button variant="default" onClick={() => whenLoaded(loadDialog, () => open(act))}>
+          {words.action(act.name).label}
+        </Button>
+      )}
     </li>
   );
-}
-
-/** Returns the page on which a step is done: for what a merchant needs, the page of the first one. */
-function placeOf(step: Exclude<Step, 'backup'>, merchantId: string | undefined): string {
-  const merchant = merchantId === undefined ? '/merchants' : `/merchants/${merchantId}`;
-  const tab = (name: string) => (merchantId === undefined ? merchant : `${merchant}?tab=${name}`);
-  const places = {
-    person: '/users',
-    product: '/products',
-    merchant: '/merchants',
-    key: tab('keys'),
-    float: merchant,
-    redemption: tab('users'),
-    alert: '/webhooks',
-  };
-  return places[step];
 }
