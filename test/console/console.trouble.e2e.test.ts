@@ -21,11 +21,15 @@ test('a form keeps its input without a network, and books once if an answer is l
   assert.equal(await dialog.getByLabel('Amount').inputValue(), '12.5');
   // The request arrives, but its answer is lost: the form sends the same request again.
   await page.unroute('**/floats/top-up');
+  const { promise: lost, resolve: lose } = Promise.withResolvers<void>();
   await page.route('**/floats/top-up', async (route) => {
     assert.equal((await arrive(route)).status(), 200);
     await route.abort();
+    lose();
   });
   await send();
+  // The message of the first attempt may still be there.
+  await lost;
   await dialog.getByText('Your input is kept').waitFor();
   await page.unroute('**/floats/top-up');
   await send();
