@@ -13,7 +13,8 @@ import { type Given, numberOf } from './scenario.ts';
 import { usageOf } from './usage.ts';
 
 const CALLERS = [1, 16, 64, 256, 1_024];
-const CARDS = 500;
+/** So many that callers rarely want the same one at once, as at tills. */
+const CARDS = 5_000;
 /** Those who activate vouchers that one float pays for, and how many vouchers they share. */
 const ACTIVATING = [1, 16, 64];
 const INACTIVE = 1_500;

@@ -17,8 +17,8 @@ type Scenario = {
   readonly about: string;
   /** The options with their defaults. */
   readonly options?: Readonly<Record<string, string | boolean | undefined>>;
-  /** The words that select parts of it. */
-  readonly words?: string;
+  /** The names of its parts, each of which can be run by itself. */
+  readonly parts?: readonly string[];
   readonly load: () => Promise<{ run(given: Given): Promise<void> }>;
 };
 
@@ -34,7 +34,10 @@ const SUITE: Scenario = {
     report: false,
     keep: undefined,
   },
-  words: 'the operations, generate, download, latency, overload, crowds, processes, start, growth, bloat',
+  parts: [
+    ...['redeem', 'balance', 'lookup', 'activate', 'update', 'list', 'till'],
+    ...['generate', 'download', 'latency', 'overload', 'crowds', 'processes', 'start', 'growth', 'bloat'],
+  ],
   load: () => import('./suite.ts'),
 };
 
@@ -71,7 +74,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   cost: {
     about: 'what metrics, traces and a backup cost redemptions',
     options: { seconds: '30', turns: '3', connections: '64' },
-    words: 'nothing, metrics, traces, backup',
+    parts: ['nothing', 'metrics', 'traces', 'backup'],
     load: () => import('./cost.ts'),
   },
   counter: {
@@ -82,7 +85,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   desk: {
     about: 'operators on a large database, and tills beside them',
     options: { ...SHAPE, vouchers: '100000', calls: '40', keep: undefined },
-    words: 'lists, tills, crowd, consoles, core',
+    parts: ['lists', 'tills', 'crowd', 'consoles', 'core'],
     load: () => import('./desk.ts'),
   },
   log: {
@@ -118,7 +121,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   timing: {
     about: 'whether the time of an answer tells something',
     options: { samples: '4000', load: false, report: false },
-    words: 'the subjects, guessing',
+    parts: ['balance', 'redeem', 'activate', 'locked', 'authentication', 'guessing'],
     load: () => import('./timing.ts'),
   },
   webhooks: {
@@ -128,17 +131,17 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
 };
 
 function help(): void {
-  for (const [name, { about, options = {}, words }] of Object.entries({ suite: SUITE, ...SCENARIOS })) {
+  for (const [name, { about, options = {}, parts }] of Object.entries({ suite: SUITE, ...SCENARIOS })) {
     print(`${name.padEnd(10)}${about}`);
     const given = Object.entries(options).map(([option, value]) => `--${option} ${value ?? 'VALUE'}`);
     if (given.length > 0) print(`${' '.repeat(10)}${given.join(' ')}`);
-    if (words !== undefined) print(`${' '.repeat(10)}parts: ${words}`);
+    if (parts) print(`${' '.repeat(10)}parts: ${parts.join(', ')}`);
   }
 }
 
 const [, , name = '', ...rest] = process.argv;
 const named = SCENARIOS[name];
-const { options = {}, load } = named ?? SUITE;
+const { options = {}, parts = [], load } = named ?? SUITE;
 if (name === '--help') help();
 else {
   const { values, positionals: words } = parseArgs({
@@ -151,6 +154,9 @@ else {
       ]),
     ),
   });
+  const unknown = words.find((word) => !parts.includes(word));
+  if (unknown !== undefined)
+    throw new Error(`there is no part "${unknown}": ${parts.join(', ') || 'it has no parts'}`);
   const { run } = await load();
   await leavingNothing(() => run({ words, values: values as Given['values'] }));
   // What a scenario has opened for good, such as a collector of traces, would keep the process alive.
