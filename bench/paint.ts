@@ -145,8 +145,11 @@ async function measureMore(page: Page, path = '/vouchers'): Promise<void> {
   const all: More[] = [];
   for (let turn = 0; turn < TURNS; turn++) {
     await page.goto(`/console${path}`);
-    await page.getByRole('button', { name: 'Load more' }).waitFor();
-    for (let more = 0; more < FURTHER; more++) all.push(await page.evaluate<More>(MORE));
+    const button = page.getByRole('button', { name: 'Load more' });
+    await button.waitFor();
+    // The list of a demo may end before.
+    for (let more = 0; more < FURTHER && (await button.isVisible()); more++)
+      all.push(await page.evaluate<More>(MORE));
   }
   const of = (pick: (each: More) => number) => {
     const figures = sorted(all.map(pick));
