@@ -1,5 +1,6 @@
 import { strToU8, Zip, ZipDeflate } from 'fflate';
 import type { Cell } from './csv.ts';
+import { DAY_MS } from './time.ts';
 
 /**
  * Tables as XLSX (ECMA-376): one sheet whose first row stays in sight. Texts are texts, whatever they look
@@ -15,7 +16,6 @@ const DIGITS_MAX = 15;
 /** Days from the first one of a spreadsheet to 1970, and those that it can show. */
 const EPOCH_DAYS = 25_569;
 const [FIRST_DAY, LAST_DAY] = ['1900-03-01', '9999-12-31'];
-const DAY_MS = 86_400_000;
 /** About how many characters are compressed before others have their turn. */
 const PIECE = 32_768;
 

@@ -113,6 +113,7 @@ function addReport(books: Command): void {
 async function run(input: Input, { csv, json = false, ...file }: Given): Promise<void> {
   const lines = findLines(input.report);
   const { european, format = csv || (lines && !json) ? 'csv' : undefined, ...wanted } = input;
+  if (csv && format !== 'csv') wrongUsage('--csv and --format: choose one');
   if (format && json) wrongUsage('--json and a file: choose one');
   if (european !== undefined && format !== 'csv') wrongUsage('--european belongs to --csv');
   if (format === undefined && file.out !== undefined) wrongUsage('--out needs --format');

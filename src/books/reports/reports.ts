@@ -8,7 +8,6 @@ import { SEE } from '../../principal.ts';
 import { invalid, notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
 import { At, Day, FileSchema, Line, MerchantId, pastTime, Word } from '../../schema.ts';
-
 import { checkInterval, type ListedDay } from '../days.ts';
 import { bank, generalLedger, safeguarding } from './accounting.ts';
 import { outstanding, trialBalance } from './balances.ts';
@@ -228,7 +227,7 @@ export const report = reading({
   },
 });
 
-const FORMATS = ['csv', 'xlsx'] as const;
+const FILE_FORMATS = ['csv', 'xlsx'] as const;
 
 export const European = Type.Optional(Type.Boolean({ description: 'With semicolons and a decimal comma.' }));
 
@@ -257,7 +256,7 @@ export const reportCsvFile = reading({
   input: {
     report: ReportName(namesOf(ALL_REPORTS)),
     ...Asked,
-    format: Type.Optional(Word(FORMATS, { description: '`csv`; `xlsx`: a workbook; left out: CSV.' })),
+    format: Type.Optional(Word(FILE_FORMATS, { description: '`csv`; `xlsx`: a workbook; left out: CSV.' })),
     european: European,
   },
   output: FileSchema,
