@@ -40,9 +40,9 @@ type Waiting<Request, Answer> = {
 /**
  * Batches the requests of each operation and bucket.
  *
- * An idle service sends a request in the same turn of the event loop; there is no timer. Under load, requests
- * wait for the round of their operation (rounds.ts). If more requests wait than can be answered soon, the
- * merchant with the most waiting requests is declined with `91` at once.
+ * An idle service sends a request in the same turn of the event loop; no timer delays it. Under load,
+ * requests wait for the round of their operation (rounds.ts). If more requests wait than can be answered
+ * soon, the merchant with the most waiting requests is declined with `91` at once.
  */
 export class Batcher {
   readonly #db: Database;

@@ -16,21 +16,25 @@ type Waiting = {
 };
 
 /**
- * A second round starts only with at least this share of the rows in flight. A small call costs nearly as
- * much as a large one, and more requests arrive while the first round runs. With few callers, the second
- * round starts at once.
+ * A second round of an operation starts only with at least this share of its rows in flight. A small call
+ * costs nearly as much as a large one, and more requests arrive while the first round runs. With few callers,
+ * the second round starts at once.
  */
 const SECOND_ROUND_SHARE = 0.5;
-/** A call that takes longer (it waits for a lock, or its server is away) does not hold the others up. */
-const HOLDS_MS = 100;
+/**
+ * A call that takes longer does not hold the others up: it is a large list, it waits for a lock, or its
+ * server is away. Calls of tills take 1 to 15 ms.
+ */
+const HOLDS_MS = 20;
 
 /** Starts the calls of a process. @param inFlightMax the largest number of rounds at one moment */
 export class Rounds {
   readonly #inFlightMax: number;
   /** The queues with waiting requests, by operation, in the order of the operations' turns. */
   readonly #turns = new Map<unknown, Set<Waiting>>();
+  /** The rows in flight of each operation that has a round. */
+  readonly #rowsInFlight = new Map<unknown, number>();
   #inFlight = 0;
-  #rowsInFlight = 0;
   #scheduled = false;
 
   constructor(inFlightMax: number) {
@@ -51,7 +55,7 @@ export class Rounds {
   }
 
   #schedule(): void {
-    if (this.#scheduled || !this.#mayStart()) return;
+    if (this.#scheduled || this.#next() === undefined) return;
     this.#scheduled = true;
     setImmediate(() => {
       this.#scheduled = false;
@@ -59,18 +63,22 @@ export class Rounds {
     });
   }
 
-  #mayStart(): boolean {
-    if (this.#turns.size === 0) return false;
-    if (this.#inFlight === 0) return true;
-    if (this.#inFlight === this.#inFlightMax) return false;
-    let waiting = 0;
-    for (const queues of this.#turns.values()) for (const queue of queues) waiting += queue.waiting;
-    return waiting >= this.#rowsInFlight * SECOND_ROUND_SHARE;
+  /** Returns the first operation that may have a round now. */
+  #next(): unknown {
+    if (this.#inFlight === this.#inFlightMax) return undefined;
+    for (const [operation, queues] of this.#turns) {
+      const rowsInFlight = this.#rowsInFlight.get(operation) ?? 0;
+      if (rowsInFlight === 0) return operation;
+      let waiting = 0;
+      for (const queue of queues) waiting += queue.waiting;
+      if (waiting >= rowsInFlight * SECOND_ROUND_SHARE) return operation;
+    }
+    return undefined;
   }
 
   #start(): void {
-    while (this.#mayStart()) {
-      const [operation, queues] = this.#turns.entries().next().value as [unknown, Set<Waiting>];
+    for (let operation = this.#next(); operation !== undefined; operation = this.#next()) {
+      const queues = this.#turns.get(operation) ?? [];
       this.#turns.delete(operation);
       const calls: InFlight[] = [];
       for (const queue of queues) {
@@ -81,25 +89,27 @@ export class Rounds {
         const again = () => {
           if (queue.waiting > 0) this.enter(operation, queue, false);
         };
-        if (queue.waiting > 0) again();
+        again();
         void call.ended.then(again);
       }
-      if (calls.length > 0) this.#hold(calls);
+      if (calls.length > 0) this.#hold(operation, calls);
     }
   }
 
   /** Counts a round as in flight until its calls have ended, or take too long. */
-  #hold(calls: readonly InFlight[]): void {
+  #hold(operation: unknown, calls: readonly InFlight[]): void {
     const rows = calls.reduce((sum, call) => sum + call.rows, 0);
+    const count = (added: number) =>
+      this.#rowsInFlight.set(operation, (this.#rowsInFlight.get(operation) ?? 0) + added);
     this.#inFlight++;
-    this.#rowsInFlight += rows;
+    count(rows);
     let isHeld = true;
     const release = () => {
       if (!isHeld) return;
       isHeld = false;
       clearTimeout(timer);
       this.#inFlight--;
-      this.#rowsInFlight -= rows;
+      count(-rows);
       this.#schedule();
     };
     const timer = setTimeout(release, HOLDS_MS);

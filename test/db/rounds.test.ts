@@ -96,16 +96,25 @@ describe('a round', () => {
     assert.deepEqual(log, ['redeem 100', 'balance 2', 'redeem 200', 'list 1']);
   });
 
-  test('starts beside another one only if enough requests wait', async () => {
+  test('starts beside one of its operation only if enough requests wait, and at once beside another', async () => {
     const { queues, log } = open(2, 'redeem', 'balance', 'list');
     queues.redeem.add('redeem', 100);
     await settle();
-    queues.balance.add('balance', 30);
+    queues.redeem.add('redeem', 49);
     await settle();
     assert.deepEqual(log, ['redeem 100']);
-    queues.list.add('list', 20);
+    queues.balance.add('balance', 1);
     await settle();
-    assert.deepEqual(log, ['redeem 100', 'balance 30']);
+    assert.deepEqual(log, ['redeem 100', 'balance 1']);
+    queues.list.add('list', 1);
+    queues.balance.end();
+    await settle();
+    assert.deepEqual(log.slice(2), ['list 1']);
+    queues.list.end();
+    await settle();
+    queues.redeem.add('redeem', 1);
+    await settle();
+    assert.deepEqual(log.slice(3), ['redeem 50']);
   });
 
   test('that takes long does not hold the others up', async () => {
