@@ -143,15 +143,13 @@ await write(
 const audited = [...OPERATIONS, ...PORTAL_OPERATIONS].flatMap(({ audit }) => audit ?? []);
 const actionsOfAudit = [...new Set([...audited, ...Object.keys(OTHER_ACTIONS)])].sort();
 await write('audited.ts', `export const audited: readonly string[] = ${JSON.stringify(actionsOfAudit)};\n`);
-const texts = Object.entries({
-  fields,
-  words: labelsOfWords(),
-  actions,
-  codes: new Map(Object.entries(REFUSALS)),
-}).map(
-  ([name, labels]) =>
-    `export const ${name}: Readonly<Record<string, string>> = ${JSON.stringify(Object.fromEntries(labels))};\n`,
-);
+const written = (labels: Readonly<Record<string, ReadonlyMap<string, string>>>) =>
+  Object.entries(labels).map(([name, each]) => {
+    const value = JSON.stringify(Object.fromEntries(each));
+    return `export const ${name}: Readonly<Record<string, string>> = ${value};\n`;
+  });
+await write('en.labels.ts', written({ fields, words: labelsOfWords(), actions }).join(''));
+const texts = written({ codes: new Map(Object.entries(REFUSALS)) });
 const told = [...reports.values()].map(({ name, title, use }) => [name, { title, use }]);
 texts.push(`export const reports = ${JSON.stringify(Object.fromEntries(told))};\n`);
 await write('en.ts', texts.join(''));

@@ -26,8 +26,8 @@ function precompress(): Plugin {
 /** What the frame, the overview and its charts share with a few other pages. */
 const FIRST = new RegExp(
   [
-    ...['use-local-storage', 'get-env', 'SegmentedControl', 'FloatingIndicator'],
-    ...['src/(search|reports)\\.', 'src/charts/(currency|read)\\.', 'src/ui/(inbox|keys|installation)\\.'],
+    ...['use-local-storage', 'src/ui/choice\\.', 'src/(search|reports)\\.'],
+    ...['src/charts/(currency|read)\\.', 'src/ui/(inbox|keys|installation)\\.'],
   ].join('|'),
 );
 
@@ -55,6 +55,7 @@ export default defineConfig({
             { name: 'start', tags: ['$initial'], minShareCount: 2 },
             // No page is a dialog at first.
             { name: 'dialog', test: DIALOG, includeDependenciesRecursively: false },
+            { name: 'chart', test: /src\/charts\/(chart|panel)\./, includeDependenciesRecursively: false },
             // What a quarter of the pages need.
             { name: 'frame', minShareCount: 8 },
             // Small ones that the first page loads anyway, in one file instead of nine.

@@ -1,3 +1,5 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
 const NOTHING = "'none'";
 
 /**
@@ -60,8 +62,12 @@ const HTTPS_ONLY: Header = ['strict-transport-security', 'max-age=31536000; incl
 
 export type Header = readonly [name: string, value: string];
 
-/** The headers of answers to browsers and to the programs of tills. */
-export type Headers = { readonly browsers: readonly Header[]; readonly tills: readonly Header[] };
+/** The headers of answers to browsers, to the scripts of their pages, and to the programs of tills. */
+export type Headers = Readonly<Record<'browsers' | 'scripts' | 'tills', readonly Header[]>>;
+
+/** Browsers say so of what a script asks for, which is never shown as a page. No script can say otherwise. */
+export const isForScript = ({ 'sec-fetch-dest': destination }: IncomingHttpHeaders): boolean =>
+  destination === 'empty';
 
 /**
  * Returns the headers of answers.
@@ -69,5 +75,6 @@ export type Headers = { readonly browsers: readonly Header[]; readonly tills: re
  */
 export function headersFor(publicUrl: string | undefined): Headers {
   const tills = publicUrl?.startsWith('https:') ? [...ALWAYS, HTTPS_ONLY] : ALWAYS;
-  return { tills, browsers: [...tills, ...FOR_BROWSERS] };
+  const browsers = [...tills, ...FOR_BROWSERS];
+  return { tills, browsers, scripts: browsers.filter(([name]) => !FOR_PAGES.includes(name)) };
 }

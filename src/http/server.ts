@@ -15,7 +15,7 @@ import { limitConnections } from './connections.ts';
 import { serveConsole } from './console.ts';
 import { serveDocs } from './docs.ts';
 import { bodyText } from './endpoint.ts';
-import { type Header, type Headers, headersFor } from './headers.ts';
+import { type Header, type Headers, headersFor, isForScript } from './headers.ts';
 import { closeGracefully, type Drain, NO_DRAIN, serveHealth } from './health.ts';
 import { openDesk, PREFIXES } from './operator/desk.ts';
 import { sendProblem } from './operator/problems.ts';
@@ -208,7 +208,7 @@ const isOfTill = ({ raw: { url = '' } }: FastifyRequest) => TILL_PATHS.some((pat
  */
 function beginTrace(
   log: ReturnType<typeof accessLog>,
-  { tills, browsers }: Headers,
+  { tills, scripts, browsers }: Headers,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
@@ -225,7 +225,8 @@ function beginTrace(
     spans: undefined,
   };
   reply.header('x-request-id', request.id);
-  for (const [name, value] of isOfTill(request) ? tills : browsers) reply.header(name, value);
+  const headers = isOfTill(request) ? tills : isForScript(request.headers) ? scripts : browsers;
+  for (const [name, value] of headers) reply.header(name, value);
   reply.raw.once('close', () => {
     const { startedAt, route, statusCode, context, principal, transactionId, observe, spans } = request.trace;
     const merchantId = context?.merchant.id ?? principal?.merchantId ?? undefined;

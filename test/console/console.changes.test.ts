@@ -96,7 +96,7 @@ test('every change of the audit has a name', async () => {
   const written = texts.join('').match(/(?<=\baction: ')[a-z-]+\.[a-z0-9-]+(?=')/g) ?? [];
   for (const action of new Set([...audited.keys(), ...written]))
     for (const language of LANGUAGES) {
-      const title = wordsOf(writingIn(language).texts).title(action);
+      const title = wordsOf(writingIn(language).labels).title(action);
       assert.match(title, /^\p{Lu}[^.]*: \p{L}[^.]+$/u, `${action} in ${language}`);
       assert.doesNotMatch(title, /: [a-z]+-[a-z]+$/, `${action} in ${language}`);
     }

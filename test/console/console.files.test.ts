@@ -4,8 +4,10 @@ import { test } from 'node:test';
 import { UNDECLARED } from '../../console/src/figures.ts';
 import { hints } from '../../console/src/i18n/de.actions.ts';
 import { unopened } from '../../console/src/i18n/de.figures.ts';
+import { labels as german } from '../../console/src/i18n/de.labels.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
+import { labels as english } from '../../console/src/i18n/en.labels.ts';
 import { en } from '../../console/src/i18n/en.ts';
 import { FOR_PAGES } from '../../src/http/headers.ts';
 import { describeApi } from '../../src/http/operator/openapi.ts';
@@ -85,6 +87,23 @@ test('the policy of the console allows only its own files', async (t) => {
   assert.equal(nonces.size, 4);
 });
 
+test('what a script asks for has no headers of pages, and what a browser opens has all', async (t) => {
+  const service = serviceWithoutDatabase();
+  const app = buildServer(service);
+  t.after(() => app.close().then(() => service.db.close()));
+  const namesFor = async (destination: string | undefined) => {
+    const headers = destination === undefined ? {} : { 'sec-fetch-dest': destination };
+    const { headers: answered } = await app.inject({ url: '/operator/v1/session/methods', headers });
+    assert.equal(answered['cache-control'], 'no-store');
+    assert.equal(answered['x-content-type-options'], 'nosniff');
+    assert.equal(answered['cross-origin-resource-policy'], 'same-origin');
+    return FOR_PAGES.filter((name) => name in answered);
+  };
+  assert.deepEqual(await namesFor('empty'), []);
+  for (const other of [undefined, 'document', 'iframe', 'worker', 'script'])
+    assert.deepEqual(await namesFor(other), FOR_PAGES, other);
+});
+
 test('however many strangers open the pages, their operator is looked up once', async (t) => {
   const service = serviceWithoutDatabase();
   let reads = 0;
@@ -148,26 +167,27 @@ test('the files of the console are compressed, and cached forever', async (t) =>
 
 test('a page loads few bytes, in few files', async () => {
   const manifest = await readManifest();
-  const [english, frame] = ['src/i18n/en.ts', 'src/ui/shell.tsx'];
+  const [texts, frame] = ['src/i18n/en.ts', 'src/ui/shell.tsx'];
+  const names = 'src/i18n/en.labels.ts';
   // Loaded with the frame, for the moment when a session ends.
   const again = 'src/ui/sign-in-again.tsx';
   for (const [door, api, home] of [
     ['index.html', 'generated/operator.json', 'src/pages/overview.tsx'],
     ['portal.html', 'generated/portal.json', 'src/portal-pages/home.tsx'],
   ] as const) {
-    const signIn = filesOf(manifest, [door, english]);
+    const signIn = filesOf(manifest, [door, texts]);
     const size = await sizeOf(signIn);
     assert.ok(
       size <= 145 * KB && signIn.size <= 7,
       `the sign-in loads ${size} bytes in ${signIn.size} files`,
     );
-    const first = filesOf(manifest, [door, english, frame, again, api, home]);
+    const first = filesOf(manifest, [door, texts, names, frame, again, api, home]);
     const sizeOfFirst = await sizeOf(first);
     assert.ok(
       sizeOfFirst <= 245 * KB && first.size <= 22,
       `the first page loads ${sizeOfFirst} bytes in ${first.size} files`,
     );
-    const framed = filesOf(manifest, [door, english, frame, again]);
+    const framed = filesOf(manifest, [door, texts, names, frame, again]);
     for (const page of Object.keys(manifest).filter((name) => /^src\/(portal-)?pages\//.test(name))) {
       const own = filesOf(manifest, [page]);
       for (const file of framed) own.delete(file);
@@ -193,11 +213,11 @@ function keysOf(texts: object, path = ''): string[] {
   );
 }
 
-/** Without the labels: the English ones are declared with the operations, or derived from names. */
-const withoutLabels = ({ fields, words, actions, nouns, checks, codes, ...texts }: typeof en) => texts;
+/** Without the codes: those of refusals are declared with them. */
+const withoutCodes = ({ codes, ...texts }: typeof en) => texts;
 
 test('every language has every text', () => {
-  assert.deepEqual(keysOf(withoutLabels(de)).sort(), keysOf(withoutLabels(en)).sort());
+  assert.deepEqual(keysOf(withoutCodes(de)).sort(), keysOf(withoutCodes(en)).sort());
   const empty = (texts: object) => JSON.stringify(texts).includes('""');
   assert.deepEqual([empty(en), empty(de)], [false, false]);
 });
@@ -233,9 +253,9 @@ test('every action of a page has a German text, and every field of its form a Ge
   const known = new Map([...OPERATIONS, ...PORTAL_OPERATIONS].map((each) => [each.name, each]));
   for (const name of used) {
     const operation = known.get(name) ?? assert.fail(`there is no operation ${name}`);
-    assert.ok(de.actions[name]?.[1], `${name} has no German text`);
+    assert.ok(german.actions[name]?.[1], `${name} has no German text`);
     for (const field of Object.keys(operation.input.properties))
-      assert.ok(de.fields[field], `the field ${field} of ${name} has no German label`);
+      assert.ok(german.fields[field], `the field ${field} of ${name} has no German label`);
   }
 });
 
@@ -269,9 +289,10 @@ const itemsOf = (schema: object) =>
   (schema as { properties?: { items?: { items?: object } } }).properties?.items?.items ?? {};
 
 test('every English label has a German one', () => {
-  const missing = (['fields', 'actions', 'nouns', 'checks', 'codes'] as const).flatMap((each) =>
-    Object.keys(en[each]).filter((name) => !(name in de[each])),
+  const missing = (['fields', 'actions', 'nouns', 'checks'] as const).flatMap((each) =>
+    Object.keys(english[each]).filter((name) => !(name in german[each])),
   );
+  missing.push(...Object.keys(en.codes).filter((code) => !(code in de.codes)));
   const all = [...OPERATIONS, ...PORTAL_OPERATIONS];
   // A list shows the columns of its operation or plain fields of its items, a page those of its thing.
   const columns = all.flatMap((each) => each.columns ?? []);
@@ -281,7 +302,7 @@ test('every English label has a German one', () => {
     .flatMap(({ output }) => plainFieldsOf(output));
   // Where the next page begins is not shown.
   const shown = new Set([...columns, ...items, ...plain].filter((name) => name !== 'nextCursor'));
-  missing.push(...[...shown].filter((name) => !(name in de.fields)));
+  missing.push(...[...shown].filter((name) => !(name in german.fields)));
   assert.deepEqual(missing, []);
 });
 
@@ -328,6 +349,6 @@ test('every code of a problem has a sentence in German, and every change of the 
   const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
   const audited = new Set(texts.join('').match(/(?<=\baction: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
   assert.ok(audited.size > 40, String(audited.size));
-  const nameless = [...audited].filter((name) => !(name in de.actions));
+  const nameless = [...audited].filter((name) => !(name in german.actions));
   assert.deepEqual(nameless, []);
 });

@@ -1,5 +1,7 @@
 import { readDocument, type Shape } from '../../console/src/described.ts';
+import { labels as german } from '../../console/src/i18n/de.labels.ts';
 import { de } from '../../console/src/i18n/de.ts';
+import { labels as english } from '../../console/src/i18n/en.labels.ts';
 import { en } from '../../console/src/i18n/en.ts';
 import { rowsOf, type Writing, withoutIds } from '../../console/src/ui/change-rows.ts';
 import { describeApi } from '../../src/http/operator/openapi.ts';
@@ -19,6 +21,7 @@ const UNKNOWN = { isKnown: false, isMoney: false, isList: false, isSecret: false
 export const writingIn = (language: (typeof LANGUAGES)[number]): Writing => ({
   language,
   texts: language === 'en' ? en : de,
+  labels: language === 'en' ? english : german,
   shapeOf: (field) => shapes.get(field) ?? UNKNOWN,
   nameOf: (kind) => NAMES[kind],
 });
@@ -47,7 +50,7 @@ export function writeChange(action: string, before: unknown, after: unknown): Wr
   for (const language of LANGUAGES) {
     const writing = writingIn(language);
     for (const { name, label, old, now } of rowsOf(writing, withoutIds(before), withoutIds(after))) {
-      if (!(name.replace(/Ppm$/, '') in de.fields)) wrong.push(`${action} ${name}: no German label`);
+      if (!(name.replace(/Ppm$/, '') in german.fields)) wrong.push(`${action} ${name}: no German label`);
       const named = NAMED[writing.shapeOf(name).format ?? ''];
       for (const text of [label, now, ...(old === undefined ? [] : [old])]) {
         texts.push(text);

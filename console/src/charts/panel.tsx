@@ -1,9 +1,10 @@
-import { ActionIcon, Group, SegmentedControl } from '@mantine/core';
+import { ActionIcon, Group } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
@@ -102,10 +103,9 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
   const aside = (
     <Group gap={8}>
       {currencies.length > 1 && (
-        <SegmentedControl
-          size="xs"
-          aria-label={texts.currency}
-          data={currencies}
+        <Choice
+          label={texts.currency}
+          of={Object.fromEntries(currencies.map((each) => [each, each]))}
           value={currency}
           onChange={choose}
         />

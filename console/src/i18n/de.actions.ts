@@ -1,7 +1,7 @@
-import type { Catalogue } from './en.ts';
+import type { Labels } from './en.labels.ts';
 
 /** Vorgänge: was auf dem Knopf steht, und was sie tun. */
-export const actions: Catalogue['actions'] = {
+export const actions: Labels['actions'] = {
   'merchant.create': ['Händler anlegen', 'Legt einen Händler mit seinem ersten API-Schlüssel an.'],
   'merchant.set': ['Bearbeiten', 'Ändert Namen und Bedingungen dieses Händlers.'],
   'merchant.suspend': ['Sperren', 'Jede Anfrage dieses Händlers wird abgelehnt, bis Sie ihn freigeben.'],

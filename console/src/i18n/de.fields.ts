@@ -1,6 +1,6 @@
-import type { Catalogue } from './en.ts';
+import type { Labels } from './en.labels.ts';
 /** Wie Felder der API heißen: in Spalten, Angaben und Eingaben. */
-export const fields: Catalogue['fields'] = {
+export const fields: Labels['fields'] = {
   acceptedAt: 'Bestellt',
   acceptor: 'Eingelöst bei',
   account: 'Konto',

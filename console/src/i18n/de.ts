@@ -1,16 +1,9 @@
-import { actions } from './de.actions.ts';
-import { fields } from './de.fields.ts';
+import { codes } from './de.codes.ts';
 import { portal } from './de.portal.ts';
 import { reports } from './de.reports.ts';
-import { checks, codes, nouns, words } from './de.words.ts';
 import type { Catalogue } from './en.ts';
 
 export const de: Catalogue = {
-  actions,
-  fields,
-  words,
-  nouns,
-  checks,
   codes,
   ...reports,
   ...portal,

@@ -1,7 +1,7 @@
-import type { Catalogue } from './en.ts';
+import type { Labels } from './en.labels.ts';
 
 /** Zustände, Arten von Buchungen und andere Wörter der API. */
-export const words: Catalogue['words'] = {
+export const words: Labels['words'] = {
   ACTIVE: 'Aktiv',
   INACTIVE: 'Nicht aktiviert',
   REDEEMED: 'Eingelöst',
@@ -247,7 +247,7 @@ export const words: Catalogue['words'] = {
 };
 
 /** Wovon Vorgänge und das Protokoll handeln, und was der Abgleich prüft. */
-export const nouns: Catalogue['nouns'] = {
+export const nouns: Labels['nouns'] = {
   'api-key': 'API-Schlüssel',
   approval: 'Freigabe',
   audit: 'Protokoll',
@@ -276,7 +276,7 @@ export const nouns: Catalogue['nouns'] = {
   webhook: 'Webhook',
 };
 
-export const checks: Catalogue['checks'] = {
+export const checks: Labels['checks'] = {
   activations: 'Aktivierungen',
   batches: 'Chargen',
   buckets: 'Teile von Gutscheinen',
@@ -299,45 +299,4 @@ export const checks: Catalogue['checks'] = {
   totals: 'Soll gleich Haben',
   'update-entries': 'Buchungen der Berichtigungen',
   'voucher-totals': 'Salden der Gutscheine',
-};
-
-/** Codes von Fehlern und Ablehnungen. */
-export const codes: Catalogue['codes'] = {
-  'too-many-requests': 'Zu viele Anfragen',
-  'effect-changed': 'Die Wirkung hat sich geändert',
-  'in-progress': 'Noch in Arbeit',
-  'not-found': 'Das gibt es nicht',
-  gone: 'Nicht mehr aufbewahrt',
-  exists: 'Das gibt es schon',
-  conflict: 'Gerade nicht möglich',
-  invalid: 'Etwas fehlt oder ist falsch',
-  forbidden: 'Nicht erlaubt',
-  '91': 'Gerade nicht verfügbar',
-  '60': 'Nicht gefunden',
-  '18': 'Ungültige Referenz',
-  '17': 'Ungültiges Datum',
-  '16': 'Ungültige Anzahl',
-  '15': 'Ungültiges Produkt',
-  '03': 'Recht fehlt',
-  '04': 'Händler gesperrt',
-  '13': 'Ungültiger Betrag',
-  '14': 'Unbekannter Gutschein',
-  '30': 'Ungültige Anfrage',
-  '40': 'Nicht aktiviert',
-  '41': 'Schon aktiviert',
-  '42': 'Schon eingelöst',
-  '43': 'Gesperrt',
-  '44': 'Storniert oder ersetzt',
-  '47': 'Hier nicht angenommen',
-  '50': 'Händlerguthaben zu niedrig',
-  '51': 'Saldo zu niedrig',
-  '54': 'Abgelaufen',
-  '55': 'Falsche PIN',
-  '58': 'Schon berichtigt',
-  '61': 'Betrag außerhalb der Grenzen',
-  '75': 'PIN gesperrt',
-  '94': 'Referenz schon benutzt',
-  '97': 'Zu viele Anfragen',
-  '98': 'Unbekannte Anfrage',
-  '01': 'Nicht angemeldet',
 };

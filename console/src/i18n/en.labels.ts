@@ -1,14 +1,14 @@
-import * as declared from '../../generated/en.ts';
+import * as declared from '../../generated/en.labels.ts';
 
 /**
  * The English labels. Most are declared with the operations, their fields and their words (src/), or derived
  * from a name (label.ts). Here are those of names that no schema has: in the audit, in pages.
  */
 
-type Labels = Readonly<Record<string, string>>;
+type Words = Readonly<Record<string, string>>;
 
 /** The names of fields in columns, in details, and as labels of inputs. */
-export const fields: Labels = {
+const fields: Words = {
   ...declared.fields,
   address: 'Network address',
   agent: 'Browser',
@@ -34,7 +34,7 @@ export const fields: Labels = {
 };
 
 /** States, kinds of bookings and other words; of one field as `kind.REDEEMED`. */
-export const words: Labels = {
+const words: Words = {
   ...declared.words,
   'recovery-code': 'Recovery code',
   'off sale': 'Not on sale',
@@ -71,13 +71,13 @@ export const words: Labels = {
 };
 
 /** The subjects of operations and of the audit. */
-export const nouns: Labels = {
+const nouns: Words = {
   keyring: 'Key ring',
   sheets: 'Printed sheets',
 };
 
 /** Operations: the text of their button, and a description if their summary is not enough. */
-export const actions: Readonly<Record<string, readonly string[]>> = {
+const actions: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(Object.entries(declared.actions).map(([name, label]) => [name, [label]])),
   'account.locked': ['Lock after wrong attempts'],
   'audit.broken': ['Chain broken'],
@@ -104,7 +104,7 @@ export const actions: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The checks of the reconciliation. */
-export const checks: Labels = {
+const checks: Words = {
   buckets: 'Parts of vouchers',
   deliveries: 'Deliveries of webhooks',
   ages: 'Ages of vouchers',
@@ -124,16 +124,7 @@ export const checks: Labels = {
   'voucher-totals': 'Balances of vouchers',
 };
 
-/** The codes of problems and declines in short. */
-export const codes: Labels = {
-  ...declared.codes,
-  conflict: 'Not possible now',
-  'effect-changed': 'The effect has changed',
-  exists: 'It exists already',
-  forbidden: 'Not permitted',
-  'in-progress': 'Still being done',
-  invalid: 'Something is missing or wrong',
-  'not-found': 'Not found',
-  gone: 'No longer kept',
-  'too-many-requests': 'Too many requests',
-};
+export const labels = { fields, words, nouns, actions, checks };
+
+/** Every language has the same kinds of labels. */
+export type Labels = typeof labels;

@@ -1,13 +1,8 @@
-import { actions, checks, codes, fields, nouns, words } from './en.labels.ts';
+import { codes } from './en.codes.ts';
 import { portal } from './en.portal.ts';
 import { reports } from './en.reports.ts';
 
 export const en = {
-  actions,
-  fields,
-  words,
-  nouns,
-  checks,
   codes,
   ...reports,
   ...portal,

@@ -1,4 +1,8 @@
 import { createContext, type ReactNode, use, useEffect, useState } from 'react';
+import { beginsOutside } from '../api.ts';
+import { useApp } from '../ui/app.tsx';
+import { useAtWork } from '../ui/at-work.ts';
+import type { Labels } from './en.labels.ts';
 import type { Catalogue, Faults } from './en.ts';
 
 type Loaded = {
@@ -8,8 +12,13 @@ type Loaded = {
    */
   readonly problems: Readonly<Record<string, string>>;
   readonly faults: Faults;
+};
+
+/** What the pages behind the sign-in write the names and the sentences of the service with. */
+type Labelled = {
+  readonly labels: Labels;
   /** What two people agree on, by operation. The service states it in English. */
-  readonly agreements: Readonly<Record<string, string>>;
+  readonly agreements?: Readonly<Record<string, string>>;
   /** What belongs into a field. The schemas describe it in English. */
   readonly hints?: Readonly<Record<string, string>>;
   /** Why figures have no entries. The service says it in English. */
@@ -20,17 +29,26 @@ type Loaded = {
 const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
   en: async () => {
     const { en: texts, faults } = await import('./en.ts');
-    return { texts, problems: {}, faults, agreements: {} };
+    return { texts, problems: {}, faults };
   },
   de: async () => {
-    const [{ de: texts }, { problems, faults }, { agreements }, { hints }, { unopened }] = await Promise.all([
+    const [{ de: texts }, { problems, faults }] = await Promise.all([
       import('./de.ts'),
       import('./de.problems.ts'),
+    ]);
+    return { texts, problems, faults };
+  },
+};
+const LOAD_LABELS: Readonly<Record<Language, () => Promise<Labelled>>> = {
+  en: async () => await import('./en.labels.ts'),
+  de: async () => {
+    const [{ labels }, { agreements }, { hints }, { unopened }] = await Promise.all([
+      import('./de.labels.ts'),
       import('./de.agreements.ts'),
       import('./de.actions.ts'),
       import('./de.figures.ts'),
     ]);
-    return { texts, problems, faults, agreements, hints, unopened };
+    return { labels, agreements, hints, unopened };
   },
 };
 export type Language = 'en' | 'de';
@@ -38,7 +56,7 @@ export type Language = 'en' | 'de';
 /** Each language, as it calls itself. */
 export const LANGUAGES: Readonly<Record<Language, string>> = { en: 'English', de: 'Deutsch' };
 
-type Choice = Loaded & { readonly language: Language; choose(language: Language): void };
+type Choice = Loaded & Partial<Labelled> & { readonly language: Language; choose(language: Language): void };
 
 const Context = createContext<Choice | undefined>(undefined);
 const STORED = 'scrip.language';
@@ -49,25 +67,30 @@ function preferred(): Language {
   return navigator.language.startsWith('de') ? 'de' : 'en';
 }
 
+const load = (language: Language, isLabelled: boolean) =>
+  Promise.all([LOAD[language](), isLabelled ? LOAD_LABELS[language]() : undefined]);
+
 // The texts are loaded when the page starts, not at its first render.
-const begun = { language: preferred(), loading: LOAD[preferred()]() };
+void load(preferred(), !beginsOutside).catch(() => undefined);
 
 /** The language of the page: the stored choice, or else the browser's language. */
 export function Languages({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferred);
-  const [loaded, setLoaded] = useState<Loaded & { language: Language }>();
+  const [loaded, setLoaded] = useState<Loaded & Partial<Labelled> & { language: Language }>();
+  // The sign-in has no names of the service, until an answer to what was typed has some.
+  const isAtWork = useAtWork();
+  const isLabelled = useApp().session !== undefined || !beginsOutside || isAtWork;
   useEffect(() => {
     let isWanted = true;
-    const loading = language === begun.language ? begun.loading : LOAD[language]();
-    void loading.then((texts) => {
+    void load(language, isLabelled).then(([texts, labelled]) => {
       if (!isWanted) return;
       document.documentElement.lang = language;
-      setLoaded({ language, ...texts });
+      setLoaded({ language, ...texts, ...labelled });
     });
     return () => {
       isWanted = false;
     };
-  }, [language]);
+  }, [language, isLabelled]);
   const choose = (chosen: Language) => {
     localStorage.setItem(STORED, chosen);
     setLanguage(chosen);

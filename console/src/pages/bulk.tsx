@@ -1,4 +1,4 @@
-import { Alert, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
@@ -10,6 +10,7 @@ import { guess } from '../search.ts';
 import { Actions, type Input } from '../ui/actions.tsx';
 import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { FieldInput } from '../ui/field.tsx';
 import { useFormat } from '../ui/format.ts';
 import { Rows } from '../ui/list.tsx';
@@ -71,12 +72,12 @@ export function Screen() {
           <form onSubmit={submits(mutate)}>
             <Stack maw={520}>
               {by !== 'batch' && (
-                <SegmentedControl
+                <Choice
+                  label={texts.bulk.by}
+                  of={{ list: texts.bulk.list, range: texts.bulk.range }}
                   value={by}
-                  aria-label={texts.bulk.by}
-                  data={(['list', 'range'] as const).map((value) => ({ value, label: texts.bulk[value] }))}
                   onChange={(chosen) => {
-                    setBy(chosen as 'list' | 'range');
+                    setBy(chosen);
                     reset();
                   }}
                 />

@@ -1,5 +1,4 @@
 import { Anchor, Progress, Stack, Text } from '@mantine/core';
-import { labelOf } from '../../../src/label.ts';
 import type { Answer } from '../answers.ts';
 import { UNDECLARED } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
@@ -15,13 +14,12 @@ import { useWords } from '../ui/words.ts';
 
 type Job = Answer<'job.show'>;
 
-const checkName = (names: Readonly<Record<string, string>>, name: string) => names[name] ?? labelOf(name);
 const isRunning = ({ state }: Job) => state === 'WAITING' || state === 'RUNNING';
 
 /** A job: its progress, also after a reload, and its result. */
 export function Thing() {
   const texts = useTexts();
-  const { action } = useWords();
+  const { action, check: checkName } = useWords();
   const format = useFormat();
   const id = useParam('id');
   const { thing, instead } = useThing<Job>(`/jobs/${id}`, {
@@ -31,7 +29,7 @@ export function Thing() {
   const { done, total, failed } = thing;
   const result = thing.result as Item | null;
   const checkCell = (column: string, { name: check }: Item) =>
-    column === 'name' ? checkName(texts.checks, String(check)) : undefined;
+    column === 'name' ? checkName(String(check)) : undefined;
   const checks = ((result?.['checks'] ?? []) as Item[]).map((check) => ({
     ...check,
     state: check['ok'] ? 'ok' : 'differs',

@@ -1,4 +1,4 @@
-import { SegmentedControl, Stack } from '@mantine/core';
+import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
@@ -9,6 +9,7 @@ import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { readDays } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { DemoTour } from '../ui/demo.tsx';
 import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
@@ -128,10 +129,9 @@ function Today() {
     <>
       {currencies.length > 1 && (
         <div className="whole">
-          <SegmentedControl
-            size="xs"
-            aria-label={texts.chart.currency}
-            data={currencies}
+          <Choice
+            label={texts.chart.currency}
+            of={Object.fromEntries(currencies.map((each) => [each, each]))}
             value={shown}
             onChange={choose}
           />

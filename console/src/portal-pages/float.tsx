@@ -1,4 +1,4 @@
-import { Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { Group, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { reports } from '../../generated/reports.ts';
@@ -8,6 +8,7 @@ import { dayAfter, readReport } from '../reports.ts';
 import { useFilters } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { AtField } from '../ui/at.tsx';
+import { Choice } from '../ui/choice.tsx';
 import { Floats } from '../ui/floats.tsx';
 import { useFormat } from '../ui/format.ts';
 import { todayIn } from '../ui/format-of.ts';
@@ -124,10 +125,9 @@ function Statement() {
       title={texts.float.statement}
       aside={
         <Group>
-          <SegmentedControl
-            size="xs"
-            aria-label={texts.float.month}
-            data={months.map((value) => ({ value, label: format.month(value) }))}
+          <Choice
+            label={texts.float.month}
+            of={Object.fromEntries(months.map((each) => [each, `${format.month(each)}`]))}
             value={month}
             onChange={setMonth}
           />

@@ -1,4 +1,4 @@
-import { Alert, Button, Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { type Receipt, ReceiptPanel } from '../till/receipt.tsx';
@@ -7,13 +7,14 @@ import type { Sale } from '../till/sales.ts';
 import { LatestSales, OpenSales } from '../till/sales-list.tsx';
 import { type Sending, useSending } from '../till/sending.ts';
 import { useTillTexts } from '../till/texts.ts';
+import { Choice } from '../ui/choice.tsx';
 import { Head, Panel } from '../ui/parts.tsx';
 
 /** The till: redeems and activates cards, pays out what is left, and prints receipts. */
 export function Screen() {
   const { nav } = useTexts();
   const texts = useTillTexts();
-  const [mode, setMode] = useState('redeem');
+  const [mode, setMode] = useState<keyof typeof texts.modes>('redeem');
   const [again, setAgain] = useState<Sale>();
   const [receipt, setReceipt] = useState<Receipt>();
   // A form with a new key has forgotten its card.
@@ -26,8 +27,9 @@ export function Screen() {
   return (
     <>
       <Head title={nav.till} note={texts.lead}>
-        <SegmentedControl
-          data={Object.entries(texts.modes).map(([value, label]) => ({ value, label }))}
+        <Choice
+          label={nav.till}
+          of={texts.modes}
           value={mode}
           disabled={sending.isPending}
           onChange={(chosen) => {

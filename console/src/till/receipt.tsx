@@ -1,6 +1,7 @@
+import { Choice } from '../ui/choice.tsx';
 import { Figure } from '../ui/figure.tsx';
 import './till.css';
-import { Button, Group, SegmentedControl, Stack, Text } from '@mantine/core';
+import { Button, Group, Stack, Text } from '@mantine/core';
 import { useState } from 'react';
 import type { PortalAnswer } from '../answers.ts';
 import { Actions, type Acts } from '../ui/actions.tsx';
@@ -68,13 +69,9 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
           <Button size="sm" autoFocus onClick={() => print()}>
             {texts.print}
           </Button>
-          <SegmentedControl
-            aria-label={texts.paper}
-            size="xs"
-            data={[
-              { value: 'roll', label: texts.roll },
-              { value: 'a4', label: texts.a4 },
-            ]}
+          <Choice
+            label={texts.paper}
+            of={{ roll: texts.roll, a4: texts.a4 }}
             value={paper}
             onChange={(chosen) => {
               localStorage.setItem(PAPER, chosen);

@@ -1,4 +1,5 @@
 import type { Shape } from '../described.ts';
+import type { Labels } from '../i18n/en.labels.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { formatOf, isDay, isTime } from './format-of.ts';
 import type { Language } from './number.ts';
@@ -7,6 +8,7 @@ import { wordsOf } from './words-of.ts';
 /** What changes are written with: the texts of a language, the shapes of fields, and the names of things. */
 export type Writing = {
   readonly texts: Catalogue;
+  readonly labels: Labels;
   readonly language: Language;
   shapeOf(field: string): Shape;
   /** The name of a merchant or a product by its id or code, and the address of a user. */
@@ -45,8 +47,8 @@ const MONEY_TEXT = /^([A-Z]{3}) (-?\d+(?:\.\d+)?)$/;
  * Returns what writes the value of a field: an amount with its currency, parts per million as percent, an id
  * by its name.
  */
-export function valuesIn({ texts, language, shapeOf, nameOf }: Writing) {
-  const words = wordsOf(texts);
+export function valuesIn({ texts, labels, language, shapeOf, nameOf }: Writing) {
+  const words = wordsOf(labels);
   const format = formatOf(language);
   const { yes, no } = texts.list;
   const written = (name: string, value: unknown, currency?: unknown): string => {
@@ -85,7 +87,7 @@ export function rowsOf(
   after: unknown,
   currency?: unknown,
 ): readonly ChangeRow[] {
-  const { label } = wordsOf(writing.texts);
+  const { label } = wordsOf(writing.labels);
   const written = valuesIn(writing);
   const [old, now] = [fieldsOf(before), fieldsOf(after)];
   const of = now['currency'] ?? old['currency'] ?? currency;
@@ -105,11 +107,11 @@ export function rowsOf(
  * House.
  * @param within a change of it, which may contain a name: the number of a settlement
  */
-export function subjectOf({ texts, nameOf }: Writing, of: string, within?: unknown) {
+export function subjectOf({ labels, nameOf }: Writing, of: string, within?: unknown) {
   const [, kind = '', id = ''] = /^(bank account|\S+) (.+)$/.exec(of) ?? [];
   if (id === '') return { noun: '', name: undefined, id: of };
   const { number, email } = fieldsOf(within);
   const given = { settlement: number, user: nameOf('user', id) ?? email, 'bank account': id }[kind];
   const known = kind === 'merchant' || kind === 'product' ? nameOf(kind, id) : given;
-  return { noun: wordsOf(texts).noun(kind), name: typeof known === 'string' ? known : undefined, id };
+  return { noun: wordsOf(labels).noun(kind), name: typeof known === 'string' ? known : undefined, id };
 }

@@ -4,7 +4,7 @@ import { useApp } from './app.tsx';
 import { rowsOf, subjectOf, UUID, valuesIn, type Writing, withoutIds } from './change-rows.ts';
 import { useMerchants, useProductNames, useUsers } from './names.ts';
 import { Copyable } from './value.tsx';
-import { useWords } from './words.ts';
+import { useLabels, useWords } from './words.ts';
 
 /** A change as the audit records it. */
 export type Change = {
@@ -61,7 +61,8 @@ function useWriting(): Writing {
   const { emailOf } = useUsers();
   const productOf = useProductNames();
   const named = { merchant: merchantOf, product: productOf, user: emailOf };
-  return { texts, language, shapeOf, nameOf: (kind, id) => named[kind](id) };
+  const labels = useLabels();
+  return { texts, labels, language, shapeOf, nameOf: (kind, id) => named[kind](id) };
 }
 
 /** Writes the value of a field as text. */

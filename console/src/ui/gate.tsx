@@ -1,6 +1,6 @@
 import { useRouter } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect } from 'react';
-import { useTexts } from '../i18n/index.tsx';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { useAtWork } from './at-work.ts';
 import { Busy, Head, Problem } from './parts.tsx';
@@ -14,6 +14,7 @@ const SignInAgain = lazy(async () => ({ default: (await loadAgain()).SignInAgain
  */
 export function Gate({ children }: { readonly children: ReactNode }) {
   const { session, isSignedOut, operations } = useApp();
+  const { labels } = useLanguage();
   const router = useRouter();
   const mustSignIn = isSignedOut && !session;
   const isInside = session !== undefined && operations !== undefined;
@@ -29,7 +30,7 @@ export function Gate({ children }: { readonly children: ReactNode }) {
     const search = (href === '/' ? {} : { next: href }) as never;
     void router.navigate({ to: '/sign-in', search, replace: true });
   }, [mustSignIn, router]);
-  if (!session || !operations) return <Busy />;
+  if (!session || !operations || !labels) return <Busy />;
   return (
     <>
       {children}

@@ -6,8 +6,6 @@ import '@mantine/core/styles/Combobox.layer.css';
 import '@mantine/core/styles/Menu.layer.css';
 import '@mantine/core/styles/Badge.layer.css';
 import '@mantine/core/styles/Progress.layer.css';
-import '@mantine/core/styles/FloatingIndicator.layer.css';
-import '@mantine/core/styles/SegmentedControl.layer.css';
 import '@mantine/core/styles/Kbd.layer.css';
 import '@mantine/core/styles/Tabs.layer.css';
 import './frame.css';

@@ -12,7 +12,7 @@ export function useSentence(): (operation: string, of: Statement) => string {
   const { agreements, texts } = useLanguage();
   const shown = useShown();
   return (operation, { sentence, values }) =>
-    (agreements[operation] ?? sentence).replace(/\{(\w+)\}/g, (_all, name: string) =>
+    (agreements?.[operation] ?? sentence).replace(/\{(\w+)\}/g, (_all, name: string) =>
       values[name] === null ? texts.keys.byOperator : shown(name, values[name]),
     );
 }

@@ -1,5 +1,5 @@
 import { labelOf } from '../../../src/label.ts';
-import type { Catalogue } from '../i18n/en.ts';
+import type { Labels } from '../i18n/en.labels.ts';
 
 /** The verb of an operation, such as `suspend`, as the text of a button. */
 function verbOf(noun: string, verb: string): string {
@@ -8,7 +8,7 @@ function verbOf(noun: string, verb: string): string {
 }
 
 /** The names of the API's fields, states and operations in a language. */
-export function wordsOf({ fields, words, actions, nouns }: Catalogue) {
+export function wordsOf({ fields, words, actions, nouns, checks }: Labels) {
   const noun = (name: string) => nouns[name] ?? labelOf(name);
   const known = (value: string, field: string) => words[`${field}.${value}`] ?? words[value];
   const verb = (operation: string) => {
@@ -23,6 +23,8 @@ export function wordsOf({ fields, words, actions, nouns }: Catalogue) {
     kind: (value: string, field = 'kind') => known(value, field) ?? labelOf(value),
     action: (name: string) => ({ label: verb(name), text: actions[name]?.[1] }),
     noun,
+    /** A check of the reconciliation. */
+    check: (name: string) => checks[name] ?? labelOf(name),
     /** `settlement.pay` → Settlement: Pay. */
     title: (operation: string) => {
       const [of = '', what = ''] = operation.split('.');
