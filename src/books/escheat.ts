@@ -214,6 +214,7 @@ const BODY_MAX_BYTES = 256 * 1024;
 
 export const escheat = changing({
   name: 'books.escheat',
+  title: 'Hand over unclaimed money',
   summary: 'Book the unclaimed money of expired vouchers as paid to a state; they do not get it back',
   description:
     'Names the vouchers or a day, and pays all of their unclaimed money under one movement. Without either, ' +

@@ -237,6 +237,7 @@ const payCash = changing({
 
 const escheat = changing({
   name: 'voucher.escheat',
+  title: 'Hand over',
   summary: 'Book the balance of a voucher as paid to a state',
   path: '/vouchers/:serialNumber/escheat',
   input: { serialNumber: SerialNumber, reference: Reference },

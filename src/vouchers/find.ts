@@ -298,6 +298,7 @@ type Found = Static<TObject<typeof FIND>>;
 
 const find = changing({
   name: 'voucher.find',
+  title: 'Find by code',
   summary: 'Find vouchers by code, masked code, reference, transaction or batch',
   description: 'Each look-up of a code is recorded in the audit. Each token or user has 30 a minute.',
   path: '/vouchers/find',

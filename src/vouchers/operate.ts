@@ -345,6 +345,7 @@ select outcome, released_minor as released from cancel_inactive(${bucket}, ${ser
 
 const cancel = changing({
   name: 'voucher.cancel',
+  title: 'Cancel the voucher',
   summary: 'Cancel a voucher for good; its money goes back to the float that paid for it',
   path: '/vouchers/:serialNumber/cancel',
   input: { serialNumber: SerialNumber },

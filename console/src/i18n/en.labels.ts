@@ -82,7 +82,6 @@ const actions: Readonly<Record<string, readonly string[]>> = {
   'account.locked': ['Lock after wrong attempts'],
   'audit.broken': ['Chain broken'],
   'batch.export': ['Export the codes'],
-  'books.escheat': ['Hand over unclaimed value'],
   'keyring.drop': ['Drop a key'],
   'keyring.retire': ['Retire a key'],
   'operation.refused': ['Refused for lack of rights'],
@@ -98,9 +97,7 @@ const actions: Readonly<Record<string, readonly string[]>> = {
   'user.enroll': ['Set up the account'],
   'user.remove-passkey': ['Remove a passkey'],
   'user.renew-recovery-codes': ['Make new recovery codes'],
-  'voucher.escheat': ['Hand over'],
   'voucher.export': ['Export codes'],
-  'voucher.find': ['Find by code'],
 };
 
 /** The checks of the reconciliation. */

@@ -24,6 +24,7 @@ export function Screen() {
   const { books: texts, monthEnd: titles, nav } = useTexts();
   const { offers } = useApp();
   const [closed, setClosed] = useState<Answer<'books.close'>>();
+  const { data: days } = useDays();
   const rules = { key: 'rules', label: texts.rules, body: <Rules /> };
   const tabs = [
     { key: 'days', label: texts.days, body: <Days /> },
@@ -41,6 +42,9 @@ export function Screen() {
         acts={[
           { name: 'books.close', onDone: (answer) => setClosed(answer as Answer<'books.close'>) },
           { name: 'books.transfer' },
+          // Balances are taken over before the first day is closed.
+          days?.every(({ state }) => state !== 'closed') && { name: 'books.opening' },
+          { name: 'books.escheat', isDanger: true },
         ]}
         of={tab === 'rules' ? 'books.rules' : 'books.days'}
       />
@@ -60,8 +64,10 @@ function Days() {
   );
 }
 
+const useDays = () => useQuery({ queryKey: ['days'], queryFn: readDays });
+
 function Calendar() {
-  const { data, error } = useQuery({ queryKey: ['days'], queryFn: readDays });
+  const { data, error } = useDays();
   if (error) return <Problem error={error} />;
   return data ? <Month days={data} /> : <Busy />;
 }

@@ -96,8 +96,10 @@ export function Thing() {
   const given = { transactionId };
   const { thing, instead } = useThing<Transaction>(`/transactions/${transactionId}`);
   if (!thing) return instead;
-  const isCorrectable = thing.kind === 'REDEMPTION' && thing.refundStatus === null;
+  // What replaced it is changed through the redemption itself.
+  const isRedemption = thing.kind === 'REDEMPTION' && thing.originalTransactionId === null;
   const amount = `${format.money(thing.amount, thing.currency)}`;
+  const effect = `${amount} · ${thing.voucherCode}`;
   const figures = operations?.get('transaction.show')?.figures;
   const { serialNumber: serial, originalTransactionId: original } = thing;
   return (
@@ -118,16 +120,18 @@ export function Thing() {
         state={thing.refundStatus}
         note={<Copyable text={transactionId} />}
         acts={[
-          isCorrectable && {
-            name: 'redemption.correct',
-            given,
-            effect: `${amount} · ${thing.voucherCode}`,
-            isDanger: true,
-            onDone: (answer) => {
-              const made = (answer['replacement'] ?? answer['reversal']) as Item | null;
-              if (made) void navigate({ to: `/transactions/${made['transactionId']}` });
+          isRedemption && { name: 'redemption.refund', given, effect },
+          isRedemption &&
+            thing.refundStatus === null && {
+              name: 'redemption.correct',
+              given,
+              effect,
+              isDanger: true,
+              onDone: (answer) => {
+                const made = (answer['replacement'] ?? answer['reversal']) as Item | null;
+                if (made) void navigate({ to: `/transactions/${made['transactionId']}` });
+              },
             },
-          },
           thing.kind === 'TOP_UP' && { name: 'float.correct', given, effect: amount, isDanger: true },
         ]}
         of="transaction.show"

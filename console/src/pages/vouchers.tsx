@@ -170,6 +170,10 @@ function actsOn(voucher: Voucher, balance: string): Acts {
     { name: 'voucher.replace', given, effect },
     { name: 'voucher.adjust', given, effect },
     voucher.balance > 0 && { name: 'voucher.cash-out', given, effect, isDanger: true },
+    voucher.balance > 0 && { name: 'voucher.escheat', given, effect, isDanger: true },
+    (voucher.balance > 0 || voucher.activatedAt === null) && {
+      ...{ name: 'voucher.cancel', given, effect, isDanger: true },
+    },
   ];
 }
 
