@@ -92,6 +92,9 @@ export type Processes = {
  * @throws StartError if one ends before that
  */
 export async function startProcesses({ db, log }: Service, count: number, stop: Stop): Promise<Processes> {
+  // Each process accepts connections from the shared socket by itself. By default the first process accepts
+  // them and hands them over, and a connection that was just handed to a process that dies is never answered.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   // The password is not in an argument. The processes read the key ring and all other settings from the same
   // environment.
   const fork = () =>

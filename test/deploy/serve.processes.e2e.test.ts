@@ -9,6 +9,8 @@ import { until } from '../support/until.ts';
 /** A service of several processes, one of which is killed in the middle of redemptions. */
 
 const TILLS = 12;
+/** A call without an answer after this time is lost. */
+const ANSWERED_MS = 60_000;
 
 async function serve(t: TestContext): Promise<{ installation: Installation; url: string }> {
   const installation = await Installation.make(t);
@@ -69,6 +71,22 @@ test('a process that is killed under load is replaced; every reference has exact
   assert.equal(logged(installation, 'a process that answers has died'), 1);
   assert.equal(await installation.stop(), 0, installation.serving.printed.err.slice(-500));
   assert.deepEqual(await answering(installation), []);
+});
+
+test('a process that hangs takes no connection from the other one', async (t) => {
+  const { installation, url } = await serve(t);
+  const [hanging = 0] = await answering(installation);
+  process.kill(hanging, 'SIGSTOP');
+  try {
+    // Each call opens a connection of its own.
+    const headers = { connection: 'close' };
+    for (let call = 0; call < 20; call++) {
+      const { status } = await fetch(`${url}/readyz`, { headers, signal: AbortSignal.timeout(ANSWERED_MS) });
+      assert.equal(status, 200);
+    }
+  } finally {
+    process.kill(hanging, 'SIGCONT');
+  }
 });
 
 test('a process that cannot start again is tried again until it can, and delays no stop', async (t) => {

@@ -90,25 +90,23 @@ describe('a colleague', () => {
     const job = await api.post('/reconcile', {});
     const follow = async (token: string) => {
       const closing = new AbortController();
-      const { status, body } = await fetch(
-        `${api.testService.baseUrl}/operator/v1/jobs/${job.body.id}/events`,
-        {
-          headers: { authorization: `Bearer ${token}` },
-          signal: closing.signal,
-        },
-      );
+      // A page keeps its response: fetch ends an answer whose response is garbage-collected.
+      const page = await fetch(`${api.testService.baseUrl}/operator/v1/jobs/${job.body.id}/events`, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: closing.signal,
+      });
       const end = async () => {
         closing.abort();
-        await body?.cancel().catch(() => {});
+        await page.body?.cancel().catch(() => {});
       };
-      return { status, end };
+      return { page, end };
     };
     const [one, other] = [await api.token(['auditor']), await api.token(['auditor'])];
     const pages = await Promise.all(Array.from({ length: 20 }, () => follow(one)));
-    assert.deepEqual(new Set(pages.map(({ status }) => status)), new Set([200]));
+    assert.deepEqual(new Set(pages.map(({ page }) => page.status)), new Set([200]));
     pages.push(await follow(one), await follow(other));
     assert.deepEqual(
-      pages.slice(-2).map(({ status }) => status),
+      pages.slice(-2).map(({ page }) => page.status),
       [429, 200],
     );
     for (const { end } of pages) await end();
