@@ -18,6 +18,9 @@ export type Setting = {
   readonly refuse: (value: string) => string | undefined;
 };
 
+/** What an address of a service looks like. */
+export const ORIGIN = 'an address such as https://vouchers.example.com, without a path';
+
 const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 /** Half of the time that supervisors usually give a process to end. */
 const DRAIN_MAX_SECONDS = 60;
@@ -155,11 +158,10 @@ export const SETTINGS = {
     name: 'SCRIP_PUBLIC_URL',
     fallback: undefined,
     description:
-      'The address at which browsers reach the console and the portal, such as ' +
-      'https://vouchers.example.com. Links of invitations begin with it. ' +
+      `The address at which browsers reach the console and the portal: ${ORIGIN}. ` +
+      'Links of invitations begin with it. ' +
       'Without it, the address that the service listens at.',
-    refuse: (value) =>
-      isOrigin(value) ? undefined : 'must be an address such as https://vouchers.example.com, without a path',
+    refuse: (value) => (isOrigin(value) ? undefined : `must be ${ORIGIN}`),
   },
   oidcIssuer: {
     name: 'SCRIP_OIDC_ISSUER',

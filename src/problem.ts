@@ -61,6 +61,15 @@ export function invalid(field: string, rule: string, message: string): Problem {
   return new Problem('invalid', `${field} ${message}`, [{ field, rule, message }]);
 }
 
+/**
+ * Refuses a change that names nothing to change.
+ * @param field one of those that it may name
+ */
+export function requireChange(wanted: object, field: string): void {
+  if (Object.keys(wanted).length === 0)
+    throw invalid(field, 'required', 'or another field is required: there is nothing to change');
+}
+
 /** Refuses on Citus what holds for all vouchers together. @param what such as `there are no daily limits` */
 export function requireOneServer({ isSharded }: { readonly isSharded: boolean }, what: string): void {
   if (isSharded) throw new Problem('conflict', `on Citus ${what}: a call books on one shard alone`);

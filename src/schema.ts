@@ -1,6 +1,7 @@
 import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
 import { COUNTED, type Figure, REQUESTED } from './figure.ts';
 import { decimalsOf, parseDecimal, toPositiveMinor } from './money.ts';
+import { readNetwork } from './network.ts';
 import { invalid } from './problem.ts';
 import { isDay } from './time.ts';
 
@@ -113,6 +114,24 @@ export const VISIBLE = '^(?:[^\\p{Cc}\\p{Cf}\\p{Cs}\\p{Co}\\p{Zl}\\p{Zp}])+$';
 /** A line of text for people. */
 export function Line(maxLength: number, description: string, example: string) {
   return Type.String({ minLength: 1, maxLength, pattern: VISIBLE, description, examples: [example] });
+}
+
+/** RFC 5321 permits no longer one. */
+export const Email = Line(254, 'An email address.', 'ada@example.com');
+
+/** The networks from which a key or a token may be used. */
+export const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
+  maxItems: 50,
+  description: 'The networks from which it may be used; left out: any.',
+});
+
+/** Returns networks as they are kept. @throws Problem that names the field if one of the texts is none */
+export function toNetworks(texts: readonly string[]): string[] {
+  return texts.map((text) => {
+    const network = readNetwork(text);
+    if (network === undefined) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
+    return network;
+  });
 }
 
 export const Time = Type.Unsafe<Date>({

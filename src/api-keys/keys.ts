@@ -7,7 +7,6 @@ import { type Sql, sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
 import { findMerchant, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
-import { readNetwork } from '../network.ts';
 import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
 import { Page } from '../page.ts';
 import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
@@ -18,6 +17,7 @@ import {
   End,
   Line,
   MerchantId,
+  Networks,
   Nullable,
   NullableText,
   NullableTime,
@@ -26,6 +26,7 @@ import {
   Text,
   Time,
   toId,
+  toNetworks,
   Word,
 } from '../schema.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
@@ -61,11 +62,6 @@ const Scopes = Type.Array(Word(PERMISSIONS), {
     "Of the merchant's permissions, these only; left out: all, but for `generate` and `download` if one person " +
     'of the operator makes the key alone.',
 });
-const Networks = Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
-  maxItems: 50,
-  description: 'The networks from which it may be used; left out: any.',
-});
-
 const KeySchema = Type.Object({
   keyId: { ...KeyId, title: 'Key ID' },
   name: NullableText,
@@ -265,11 +261,7 @@ const create = changing({
   status: 201,
   async run(caller, { merchantId, name, scopes, networks: given, expiresAt: end }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const networks = given?.map((text) => {
-      const network = readNetwork(text);
-      if (network === undefined) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
-      return network;
-    });
+    const networks = given && toNetworks(given);
     const expiresAt = end === undefined ? undefined : await toEnd(caller, end, 'expiresAt');
     // One person of the operator alone makes a key that shows no codes.
     const standard = caller.isAgreed ? undefined : TILL_SCOPES;

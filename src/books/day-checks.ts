@@ -1,10 +1,8 @@
 import { type Sql, sql } from '../db/sql.ts';
+import { FIRST_RESERVE } from '../ledger/kinds.ts';
 import { differingFees } from '../ledger/reconcile.books.ts';
-import { statementOf } from '../ledger/reconcile.scope.ts';
+import { EXAMPLES, statementOf } from '../ledger/reconcile.scope.ts';
 import type { BookDay } from './days.ts';
-
-/** The most differences that a check shows. */
-const EXAMPLES = 10;
 
 export const FLOATS_CHECK = 'floats are what is stored';
 
@@ -73,7 +71,7 @@ with since as (
     values (j.credit_account, j.amount_minor), (j.debit_account, -j.amount_minor)
   ) as s (account, amount)
   where j.id >= id_floor(${endsAt}::timestamptz, '-1 hour') and j.occurred_at >= ${endsAt}
-    and s.account < 5000000000
+    and s.account < ${FIRST_RESERVE}
   group by 1
 )
 select json_agg(d) as differing from (

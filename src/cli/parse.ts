@@ -1,6 +1,6 @@
-import { isOrigin } from '../config.ts';
+import { isOrigin, ORIGIN } from '../config.ts';
 import { parseDecimal } from '../money.ts';
-import { isDay } from '../time.ts';
+import { isDay, parseDateTime } from '../time.ts';
 import { INVISIBLE, wrongUsage } from './output.ts';
 
 /** Parses arguments and options. A wrong value ends the command with the reason (exit status 2). */
@@ -8,7 +8,7 @@ import { INVISIBLE, wrongUsage } from './output.ts';
 /** Parses the address of a service. */
 export function parseOrigin(text: string): string {
   if (isOrigin(text)) return text.replace(/\/$/, '');
-  return wrongUsage('--url takes an address such as https://vouchers.example.com, without a path');
+  return wrongUsage(`--url takes ${ORIGIN}`);
 }
 
 /** Parses a whole number within bounds. */
@@ -41,19 +41,12 @@ export function parseDay(text: string, option: string): string {
   return isDay(text) ? text : wrongUsage(`${option} takes a day such as 2030-01-31`);
 }
 
-/** The last year: dates have four-digit years everywhere in the service. */
-const YEAR_MAX = 9_999;
-const TIME = /^(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(?<offset>Z|[+-]\d{2}:\d{2})?)?$/;
-
 /** Parses a date and time, which is in UTC unless it has an offset. A day means its first moment in UTC. */
 export function parseUtc(text: string, option: string): Date {
-  const day = text.slice(0, 10);
-  const time = TIME.exec(text.slice(day.length));
-  const date = new Date(text === day || time?.groups?.['offset'] ? text : `${text}Z`);
-  const hasYear = date.getUTCFullYear() >= 0 && date.getUTCFullYear() <= YEAR_MAX;
-  if (!isDay(day) || !time || !hasYear)
-    wrongUsage(`${option} takes a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z`);
-  return date;
+  return (
+    parseDateTime(isDay(text) ? `${text}T00:00` : text) ??
+    wrongUsage(`${option} takes a day such as 2030-01-31, or a time such as 2030-01-31T12:00:00Z`)
+  );
 }
 
 /** Parses one of the words that an option accepts. */

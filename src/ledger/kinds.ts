@@ -1,4 +1,4 @@
-import { raw, type Sql } from '../db/sql.ts';
+import { raw, type Sql, sql } from '../db/sql.ts';
 import { Word } from '../schema.ts';
 
 /**
@@ -243,6 +243,15 @@ export const MOVEMENT_KINDS = Object.keys(MOVEMENTS) as MovementKind[];
 /** Returns what is known about a kind that the database returned. */
 export const movementOf = (kind: string) =>
   (MOVEMENTS as Readonly<Record<string, Movement>>)[kind] as Movement;
+
+/** Account numbers from here on are reserves of batches: this number plus the id of the batch. */
+export const FIRST_RESERVE = sql`5000000000`;
+/** Account numbers from here on are serial numbers of vouchers. */
+export const FIRST_VOUCHER = sql`10000000000`;
+
+/** Returns the kind of an account by its number. @param other the kind of one with a row in `accounts` */
+export const kindOf = (number: Sql, other: Sql) => sql`case when ${number} >= ${FIRST_VOUCHER} then 'VOUCHER'
+        when ${number} >= ${FIRST_RESERVE} then 'RESERVE' else ${other} end`;
 
 const kindsWhere = (matches: (row: Movement) => boolean) =>
   MOVEMENT_KINDS.filter((kind) => matches(movementOf(kind)));

@@ -1,13 +1,10 @@
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { FIRST_RESERVE, FIRST_VOUCHER, kindOf } from './kinds.ts';
 import { type Checks, EXAMPLES, isLater, type Since } from './reconcile.scope.ts';
 
 /** The most floats that are checked again on several shards, where tills continue meanwhile. */
 const CANDIDATES = 10_000;
-/** Account numbers from here on are reserves of batches: this number plus the id of the batch. */
-const FIRST_RESERVE = sql`5000000000`;
-/** Account numbers from here on are serial numbers of vouchers. */
-const FIRST_VOUCHER = sql`10000000000`;
 
 /** Lists the two accounts that each journal row `j` changes. */
 const SIDES = sql`
@@ -95,16 +92,8 @@ opening as (
   from (
     select j.*, v.batch_id as voucher_batch, n.value_minor as batch_value,
       v.payer_id = j.merchant_id as is_payer, v.payer_id = n.merchant_id as is_paid_by_issuer,
-      case
-        when j.debit_account >= ${FIRST_VOUCHER} then 'VOUCHER'
-        when j.debit_account >= ${FIRST_RESERVE} then 'RESERVE'
-        else d.kind::text
-      end as debit,
-      case
-        when j.credit_account >= ${FIRST_VOUCHER} then 'VOUCHER'
-        when j.credit_account >= ${FIRST_RESERVE} then 'RESERVE'
-        else c.kind::text
-      end as credit,
+      ${kindOf(sql`j.debit_account`, sql`d.kind::text`)} as debit,
+      ${kindOf(sql`j.credit_account`, sql`c.kind::text`)} as credit,
       coalesce(d.currency, r.currency, j.currency) as debit_currency,
       coalesce(c.currency, r.currency, j.currency) as credit_currency,
       case
@@ -291,12 +280,7 @@ from (
   where day = ${day}::date and account_kind <> 'FLOAT'
     ${readsVouchers ? sql`and account_kind <> 'VOUCHER'` : sql``}
   union all
-  select coalesce(a.kind::text, case
-      when m.account >= ${FIRST_VOUCHER} then 'VOUCHER'
-      when m.account >= ${FIRST_RESERVE} then 'RESERVE'
-      else 'UNKNOWN'
-    end),
-    m.currency, a.decimals, m.minor
+  select coalesce(a.kind::text, ${kindOf(sql`m.account`, sql`'UNKNOWN'`)}), m.currency, a.decimals, m.minor
   from (
     select least(s.account, ${FIRST_VOUCHER}) as account, s.currency, sum(s.amount_minor) as minor
     from (${SIDES} where ${isLater(since)}) s

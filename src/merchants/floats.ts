@@ -15,7 +15,7 @@ import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { Amount, Line, Major, MerchantId, Money, minorOf, Nullable, Text, Titled } from '../schema.ts';
+import { Amount, Major, MerchantId, Money, minorOf, Nullable, Reference, Text, Titled } from '../schema.ts';
 import { type Float, listFloats, ofMerchant, requireMerchant } from './merchants.ts';
 
 type TopUp = {
@@ -126,9 +126,7 @@ const topUpFloat = changing({
     merchantId: MerchantId,
     amount: Amount('In major units.'),
     currency: FloatCurrency,
-    reference: Type.Optional(
-      Nullable(Line(100, 'Your reference: a repetition under it books once.', 'transfer-81')),
-    ),
+    reference: Type.Optional(Nullable(Reference, { examples: ['transfer-81'] })),
   },
   output: Type.Object({
     merchantId: MerchantId,

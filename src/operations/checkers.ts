@@ -6,7 +6,7 @@ import { holdToken, rolesOfToken } from '../people/tokens.ts';
 import { findUser } from '../people/users.ts';
 import type { PortalRole, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { approversOf, mayPropose } from './four-eyes.ts';
+import { approversOf, mayPropose, requireReason } from './four-eyes.ts';
 import type { Proposal } from './propose.ts';
 
 /** Who may approve a proposal, and whose approval counts (docs/how-to/people.md, "Four eyes"). */
@@ -45,8 +45,7 @@ function requirePerson({ principal, actor }: Caller): void {
   if (principal.kind === 'token') throw new Problem('forbidden', 'a token can propose, but never approve');
   if (principal.kind === 'command-line')
     throw new Problem('approval-required', 'the command line approves only with --break-glass and --reason');
-  if (principal.kind === 'break-glass' && actor.reason === null)
-    throw new Problem('invalid', '--break-glass needs --reason');
+  if (principal.kind === 'break-glass') requireReason(actor);
 }
 
 async function turnOfUser(

@@ -80,7 +80,7 @@ export async function requireGlass(
   input: Fields,
 ): Promise<boolean> {
   if (actor.kind === 'break-glass') {
-    if (actor.reason === null) throw new Problem('invalid', '--break-glass needs --reason');
+    requireReason(actor);
     return true;
   }
   const { approval } = operation;
@@ -88,6 +88,11 @@ export async function requireGlass(
   const principal = { kind: actor.kind, merchantId: null } as Principal;
   if (await needsApproval({ approval }, { service, principal }, input)) throw approvalRequired(operation);
   return false;
+}
+
+/** Requires the reason of an act that nobody else approves. */
+export function requireReason({ reason }: Actor): void {
+  if (reason === null) throw new Problem('invalid', '--break-glass needs --reason');
 }
 
 /** Returns the problem of a command that another person has to approve. */

@@ -7,7 +7,7 @@ import { findMerchant, merchantNamed } from '../merchants/merchants.ts';
 import { type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import { GOVERN } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
-import { Line, MerchantId, Nullable, Numbered, Positional, Time, toId } from '../schema.ts';
+import { Email, Line, MerchantId, Nullable, Numbered, Positional, Time, toId } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { isGlassClosed } from './persons.ts';
 import {
@@ -31,8 +31,6 @@ import {
 /** Links with which people enroll: of an invitation, or after a reset. Each is valid once, for 72 hours. */
 
 const INVITATION_MS = 72 * HOUR_MS;
-
-const Email = Positional(Line(254, 'An email address.', 'ada@example.com'));
 
 const InvitationSchema = Type.Object({
   id: Numbered(UserId),
@@ -104,7 +102,7 @@ export const invite = changing({
   summary: 'Invite a person: create a link that is valid once, for 72 hours',
   path: '/users',
   input: {
-    email: Email,
+    email: Positional(Email),
     name: Type.Optional(Line(100, 'What the person is called.', 'Ada Lovelace')),
     roles: Roles,
     merchantId: Type.Optional(Nullable(MerchantId)),

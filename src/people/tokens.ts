@@ -8,7 +8,7 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { byText, byTime, listing } from '../listing.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
-import { containing, readNetwork } from '../network.ts';
+import { containing } from '../network.ts';
 import { alone, type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
 import {
   ALL_ROLES,
@@ -22,16 +22,19 @@ import {
 import { invalid, notFound, Problem } from '../problem.ts';
 import { columnsOf } from '../row.ts';
 import {
+  Email,
   End,
   Id,
   Line,
   MerchantId,
+  Networks,
   Nullable,
   NullableTime,
   Secret,
   Text,
   Time,
   toId,
+  toNetworks,
   Word,
 } from '../schema.ts';
 import { DAY_MS } from '../time.ts';
@@ -81,7 +84,6 @@ export function isToken({ keys }: Service, text: string): boolean {
 const EXPIRY_DAYS = 90;
 /** The longest validity in days. A token that is valid for longer would be forgotten. */
 const EXPIRY_DAYS_MAX = 366;
-const NETWORKS_MAX = 50;
 /** The shortest interval between two updates of the last use. */
 const TOUCH_MS = 60_000;
 
@@ -223,23 +225,15 @@ const CreateToken = {
     description: 'At most those of its creator. It loses a role that its person loses.',
   }),
   for: Type.Optional(
-    Nullable(
-      Line(
-        254,
-        'The email address of the person whose token it is: your own, unless set.',
-        'ada@example.com',
-      ),
-    ),
+    Nullable({
+      ...Email,
+      description: 'The email address of the person whose token it is: your own, unless set.',
+    }),
   ),
   merchantId: Type.Optional(
     Nullable(MerchantId, { description: 'For a token of a merchant: it may call only /portal/v1.' }),
   ),
-  networks: Type.Optional(
-    Type.Array(Line(50, 'A network in CIDR.', '10.0.0.0/8'), {
-      maxItems: NETWORKS_MAX,
-      description: 'The networks from which it may be used; left out: any.',
-    }),
-  ),
+  networks: Type.Optional(Networks),
   stepUp: Type.Optional(Type.Boolean({ description: 'Let it run operations of the risk `step-up`.' })),
   expiresAt: Type.Optional(
     End(`When it expires: ${EXPIRY_DAYS} days from now unless set, at most ${EXPIRY_DAYS_MAX}.`),
@@ -357,8 +351,7 @@ export const createToken = changing({
     const merchantId = merchant?.id ?? null;
     checkRoles(caller, input.roles, merchantId !== null);
     const user = await personOf(caller, input, input.merchantId ?? null);
-    const networks = input.networks?.map((text) => readNetwork(text) ?? null) ?? null;
-    if (networks?.includes(null)) throw invalid('networks', 'network', 'must be networks such as 10.0.0.0/8');
+    const networks = input.networks ? toNetworks(input.networks) : null;
     const token = newToken(caller.service);
     const terms = {
       name: input.name ?? input.roles.join(', '),

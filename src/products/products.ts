@@ -9,7 +9,7 @@ import { byText, listing, type Order } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
-import { invalid, notFound, Problem, requireOneServer, requireRow } from '../problem.ts';
+import { invalid, notFound, Problem, requireChange, requireOneServer, requireRow } from '../problem.ts';
 import { columnsOf, storedAs } from '../row.ts';
 import {
   Amount,
@@ -421,8 +421,7 @@ const set = changing({
   async run(caller, { code, ...given }) {
     const { currency } = await requireProduct(caller.service.db, code);
     const wanted = inMinor(given, currency);
-    if (Object.keys(wanted).length === 0)
-      throw invalid('name', 'required', 'or another field is required: there is nothing to change');
+    requireChange(wanted, 'name');
     checkOutstanding(caller, wanted);
     await requireDesign(caller.service.db, wanted.design);
     return change(caller, code, { action: 'product.set', wanted, shown: termsOf });

@@ -3,7 +3,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { alone, changing, reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
-import { invalid } from '../problem.ts';
+import { requireChange } from '../problem.ts';
 import { Line, Nullable } from '../schema.ts';
 import { changeSetting, readSetting } from './settings.ts';
 
@@ -58,8 +58,7 @@ const set = changing({
   roles: ['owner'],
   approval: alone('It moves no money: it is printed on statements, which name no account of the operator.'),
   async run(caller, wanted) {
-    if (Object.keys(wanted).length === 0)
-      throw invalid('sender', 'required', 'or another field is required: there is nothing to change');
+    requireChange(wanted, 'sender');
     return setLetterhead(caller, wanted);
   },
 });

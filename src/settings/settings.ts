@@ -7,7 +7,7 @@ import { sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
 import { decimalsOf, toMinor, toNumber, toSum } from '../money.ts';
 import { changing, reading, tableOf, twoPeople } from '../operation.ts';
-import { invalid } from '../problem.ts';
+import { requireChange } from '../problem.ts';
 import { Currency, minorOf, Nullable, Opening, requireDecimals, Word } from '../schema.ts';
 
 /** Settings of the operator, which people change while the service runs. */
@@ -164,8 +164,7 @@ const set = changing({
   },
   async run(caller, wanted) {
     const { db, clock } = caller.service;
-    if (Object.keys(wanted).length === 0)
-      throw invalid('approvalMode', 'required', 'or another field is required: there is nothing to change');
+    requireChange(wanted, 'approvalMode');
     return db.transaction(async (tx) => {
       await tx.query(LOCK);
       const before = await readSettings(tx);

@@ -58,7 +58,8 @@ export class ForbiddenAddress extends Error {}
 const HTTPS_PORT = 443;
 /** Lower ports belong to other services: mail, old databases, remote shells. */
 const FIRST_FREE_PORT = 1_024;
-const LONGEST_URL = 2_000;
+export const LONGEST_URL = 2_000;
+export const EXAMPLE_URL = 'https://example.com/hooks';
 
 /** The routed part of IPv6. `::127.0.0.1` and similar forms are outside it. */
 const GLOBAL_IPV6 = ipaddr.parseCIDR('2000::/3');
@@ -82,8 +83,7 @@ export function isPublic(address: string): boolean {
 export function readEndpointUrl(text: string, allowPrivate: boolean): URL {
   if (text.length > LONGEST_URL)
     throw new ForbiddenAddress(`the URL is longer than ${LONGEST_URL} characters`);
-  if (!URL.canParse(text))
-    throw new ForbiddenAddress('the URL is none: give one such as https://example.com/hooks');
+  if (!URL.canParse(text)) throw new ForbiddenAddress(`the URL is none: give one such as ${EXAMPLE_URL}`);
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(allowPrivate && url.protocol === 'http:'))
     throw new ForbiddenAddress('webhooks go to https addresses only');

@@ -27,7 +27,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { ForbiddenAddress, isPublic, readEndpointUrl } from './address.ts';
+import { EXAMPLE_URL, ForbiddenAddress, isPublic, LONGEST_URL, readEndpointUrl } from './address.ts';
 import { EVENTS, type EventType, OPERATOR } from './outbox.ts';
 
 /**
@@ -245,9 +245,9 @@ const add = changing({
     url: Type.Optional(
       Type.String({
         minLength: 1,
-        maxLength: 2000,
+        maxLength: LONGEST_URL,
         description: 'An https URL with a public address.',
-        examples: ['https://example.com/hooks'],
+        examples: [EXAMPLE_URL],
       }),
     ),
     pull: Type.Optional(

@@ -44,6 +44,7 @@ import {
 } from '../../people/sign-in.ts';
 import { invalid, notFound, Problem } from '../../problem.ts';
 import {
+  Email,
   Input,
   Line,
   MerchantId,
@@ -80,8 +81,6 @@ const Typed = (maxLength = 300) => Type.String({ minLength: 1, maxLength });
 
 /** The answer of a device to a passkey challenge, sent by a browser. */
 const PasskeyAnswer = Type.Unsafe<AuthenticationResponseJSON>({ type: 'object' });
-
-const Email = Line(300, 'An email address.', 'ada@example.com');
 
 /** One of the ways to sign in, or the second step of one. */
 const SignIn = Input({
