@@ -38,7 +38,20 @@ const CUT_SHARE = 0.15;
 const GUESSES = 6;
 /** The batches of which one voucher is locked: each takes some of the wrong PINs that there may be. */
 const GUESSED_EVERY = 10;
+/** Shorter than any lock by wrong PINs: within this time a voucher is still locked. */
+const LOCKED_US = 10 * 60 * 1_000_000;
 const TRIES_MAX = 20;
+/** The length of the longest reference. */
+const LONGEST = 100;
+/** References that are different, though a database may take them for one. */
+const SPELLINGS: readonly ((name: string) => string)[] = [
+  (name) => `${name}-e`,
+  (name) => `${name}-E`,
+  (name) => `${name}-é`,
+  (name) => `${name}-e `,
+  (name) => `${name}-`.padEnd(LONGEST, 'e'),
+  (name) => `${name}-`.padEnd(LONGEST - 1, 'e').concat('f'),
+];
 
 export class Batch {
   readonly number: number;
@@ -46,7 +59,10 @@ export class Batch {
   readonly #random: () => number;
   readonly #isActive: boolean;
   #vouchers: readonly Voucher[] = [];
-  #references = 0;
+  #activations = 0;
+  #redemptions = 0;
+  #updated: Asked | undefined;
+  #lockedAt = Number.NEGATIVE_INFINITY;
   /** Redemptions and activations, each as it was first sent, and those that were answered. */
   readonly #sent: Asked[] = [];
   readonly #answered = new Set<string>();
@@ -72,6 +88,8 @@ export class Batch {
     await this.#ask(this.#order());
     const [first] = this.#sent.filter((asked) => asked.do === 'redeem' && this.#answered.has(keyOf(asked)));
     if (first) await this.#ask({ ...first, variant: this.#variant() });
+    if (this.#updated) await this.#ask(this.#updated);
+    if (this.#shared.now() - this.#lockedAt < LOCKED_US) await this.#ask(this.#balance(USED));
     await this.#balances();
   }
 
@@ -83,7 +101,7 @@ export class Batch {
   #order(): Asked {
     const amount = this.#isActive ? VALUE : null;
     const variant = this.#isActive ? this.#variant() : 'b';
-    return this.#asked('generate', { variant, reference: this.#name('batch'), quantity: QUANTITY, amount });
+    return this.#asked('generate', { variant, reference: this.#name(0), quantity: QUANTITY, amount });
   }
 
   async #generate(): Promise<void> {
@@ -104,7 +122,7 @@ export class Batch {
   }
 
   #activation(voucher: number): Asked {
-    const reference = this.#name('activate', ++this.#references);
+    const reference = this.#name(this.#activations++);
     return this.#asked('activate', { variant: 'b', reference, voucher, amount: VALUE });
   }
 
@@ -128,16 +146,22 @@ export class Batch {
     const updates = this.#shared.variants.includes('a')
       ? [update(this.#below(VALUE)), update(0)]
       : [this.#inOther(known)];
+    this.#updated ??= updates.find((each) => each.do === 'update');
     await this.#atOnce([...updates, { ...against, voucher }, this.#lookUp(known)]);
     await this.#ask(this.#inOther(known));
   }
 
-  /** Wrong PINs at the same time, which lock a voucher. */
+  /** Wrong PINs at the same time, half of them under a used reference, which lock a voucher. */
   async #guess(): Promise<void> {
-    const voucher = USED;
-    const wrong = { ...this.#balance(voucher), pin: 'wrong' } as const;
-    await Promise.all(Array.from({ length: GUESSES }, () => this.#ask(wrong)));
-    await this.#ask(this.#balance(voucher));
+    const [redemption, rival] = [this.#redemption(USED), this.#redemption(USED)];
+    const balance = this.#balance(USED);
+    await this.#untilAnswered(redemption);
+    const wrong = [balance, redemption].map((asked) => ({ ...asked, pin: 'wrong' }) as const);
+    const guesses = Array.from({ length: GUESSES / wrong.length }, () => wrong).flat();
+    await Promise.all(guesses.map((guess) => this.#ask(guess)));
+    this.#lockedAt = this.#shared.now();
+    await this.#ask(balance);
+    await this.#ask(rival);
   }
 
   /** A repetition with a wrong PIN, if there may be one more. */
@@ -159,7 +183,7 @@ export class Batch {
 
   #redemption(voucher: number): Asked {
     const amount = 1 + this.#below(this.#random() < 0.3 ? VALUE : 6);
-    const reference = this.#name('redeem', ++this.#references);
+    const reference = this.#name(this.#redemptions++);
     return this.#asked('redeem', { variant: this.#variant(), reference, voucher, pin: 'right', amount });
   }
 
@@ -190,8 +214,10 @@ export class Batch {
     return Math.floor(this.#random() * end);
   }
 
-  #name(...parts: (string | number)[]): string {
-    return [this.#shared.run, this.number, ...parts].join('-');
+  /** The references of a batch. Each operation begins with the first one. */
+  #name(nth: number): string {
+    const spell = SPELLINGS[nth % SPELLINGS.length] as (typeof SPELLINGS)[number];
+    return spell(`${this.#shared.run}-${this.number}-${Math.floor(nth / SPELLINGS.length)}`);
   }
 
   async #atOnce(all: readonly Asked[]): Promise<void> {

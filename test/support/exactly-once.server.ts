@@ -24,6 +24,17 @@ export const FAULTS = [
   'keeps the references of the variants apart',
   'redeems again after a reversal',
   'generates copies at the same time twice',
+  'takes references that differ in case for one',
+  'takes references that differ in their end for one',
+  'lets an activation use up the reference of a redemption',
+  'remembers a refusal under its reference',
+  'updates again after a restart',
+  'answers 91 after an effect that a repetition doubles',
+  'redeems in two halves',
+  'does not count wrong PINs under a used reference',
+  'forgets wrong PINs when it is restarted',
+  'counts a wrong PIN for another voucher',
+  'redeems from a voucher that is locked',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
@@ -63,8 +74,14 @@ const WRONG_PINS_MAX = 5;
 const PAUSE_MS = 3;
 const WINDOW_MS = 250;
 const LOST_MS = 100;
+/** One of so many redemptions is answered 91 by the fault. */
+const UNAVAILABLE_EVERY = 10;
+/** The length that the fault keeps of a reference. */
+const KEPT_LENGTH = 64;
 
 const refuse = (code: string): Result => ({ code });
+const isRight = (voucher: Voucher, { pin, voucherCode }: Fields) =>
+  voucher.pin === (pin ?? voucherCode.slice(12));
 const pause = () => sleep(randomInt(PAUSE_MS));
 
 class Server {
@@ -73,6 +90,7 @@ class Server {
   readonly #vouchers: Voucher[] = [];
   readonly #redemptions = new Map<string, Entry>();
   readonly #activations = new Map<string, Entry>();
+  readonly #refusals = new Map<string, string>();
   #float: number;
 
   constructor(float: number, fault: Fault | undefined) {
@@ -82,6 +100,10 @@ class Server {
 
   /** What a restart does to a right server: nothing. */
   restart(): void {
+    if (this.#fault === 'updates again after a restart')
+      for (const entry of this.#redemptions.values()) entry.update = null;
+    if (this.#fault === 'forgets wrong PINs when it is restarted')
+      for (const voucher of this.#vouchers) voucher.wrongPins = 0;
     if (this.#fault !== 'loses the newest redemptions when it is restarted') return;
     for (const [key, { bookedAt, voucher, amount }] of this.#redemptions) {
       if (Date.now() - bookedAt > LOST_MS) continue;
@@ -128,13 +150,14 @@ class Server {
   }
 
   /** @returns the refusal of a wrong PIN */
-  async #checkPin(voucher: Voucher, { pin, voucherCode }: Fields): Promise<string | undefined> {
+  async #checkPin(voucher: Voucher, fields: Fields): Promise<string | undefined> {
     if (voucher.wrongPins >= WRONG_PINS_MAX) return '75';
-    const isRight = voucher.pin === (pin ?? voucherCode.slice(12));
-    const wrongPins = isRight ? 0 : voucher.wrongPins + 1;
+    const ofOther = this.#fault === 'counts a wrong PIN for another voucher' && !isRight(voucher, fields);
+    const counted = (ofOther && this.#vouchers[voucher.serialNumber - 1]) || voucher;
+    const wrongPins = isRight(voucher, fields) ? 0 : counted.wrongPins + 1;
     await this.#gap('counts wrong PINs at the same time once');
-    voucher.wrongPins = wrongPins;
-    return isRight ? undefined : '55';
+    counted.wrongPins = wrongPins;
+    return isRight(voucher, fields) ? undefined : '55';
   }
 
   activate({ serialNumber, value, reference }: Fields): Result {
@@ -181,6 +204,35 @@ class Server {
       : known;
   }
 
+  /** The reference as the server keeps it. */
+  #kept(reference: string): string {
+    if (this.#fault === 'takes references that differ in case for one') return reference.toLowerCase();
+    return this.#fault === 'takes references that differ in their end for one'
+      ? reference.slice(0, KEPT_LENGTH).trimEnd()
+      : reference;
+  }
+
+  /** @returns how a server with one of the faults refuses a redemption whose reference it knows otherwise */
+  #misses(reference: string): string | undefined {
+    const isSpent = this.#fault === 'lets an activation use up the reference of a redemption';
+    return isSpent && this.#activations.has(reference) ? '94' : this.#refusals.get(reference);
+  }
+
+  #decline(reference: string, code: string): Result {
+    if (this.#fault === 'remembers a refusal under its reference') this.#refusals.set(reference, code);
+    return refuse(code);
+  }
+
+  /** @returns the refusal of a redemption with a wrong PIN */
+  async #checkRedeemer(voucher: Voucher, fields: Fields, known: Entry | undefined) {
+    if (known && this.#fault === 'shows a replay without the right PIN') return undefined;
+    if (this.#fault === 'redeems from a voucher that is locked' && isRight(voucher, fields)) return undefined;
+    const refusal = await this.#checkPin(voucher, fields);
+    const isFree = known && this.#fault === 'does not count wrong PINs under a used reference';
+    if (isFree && refusal === '55') voucher.wrongPins--;
+    return refusal;
+  }
+
   async redeem(fields: Fields, variant: string, response: ServerResponse): Promise<Result> {
     const { amount } = fields;
     const isApart = this.#fault === 'keeps the references of the variants apart';
@@ -190,20 +242,30 @@ class Server {
     await this.#gap('books copies at the same time twice');
     if (!voucher) return refuse('14');
     if (known && (known.voucher !== voucher || known.amount !== amount)) return refuse('94');
-    const isShown = known && this.#fault === 'shows a replay without the right PIN';
-    const refusal = isShown ? undefined : await this.#checkPin(voucher, fields);
+    const refusal = (await this.#checkRedeemer(voucher, fields, known)) ?? this.#misses(reference);
     if (refusal) return refuse(refusal);
     if (known) return { code: '00', data: known, replayed: true };
     const { balance } = voucher;
     await this.#gap('lets redemptions at the same time take more than the balance');
     if (balance === null) return refuse('40');
-    if (balance === 0) return refuse('42');
-    if (balance < amount) return refuse('51');
+    if (balance === 0) return this.#decline(reference, '42');
+    if (balance < amount) return this.#decline(reference, '51');
+    if (this.#fault === 'redeems in two halves') {
+      voucher.balance = balance - Math.floor(amount / 2);
+      await pause();
+    }
     const entry = this.#book(this.#redemptions, reference, voucher, amount, balance - amount);
     await this.#gap('forgets the reference of a call whose connection broke');
+    return this.#afterwards(reference, entry, response);
+  }
+
+  #afterwards(reference: string, entry: Entry, response: ServerResponse): Result {
     if (this.#fault === 'forgets the reference of a call whose connection broke' && response.destroyed)
       this.#redemptions.delete(reference);
-    return { code: '00', data: entry };
+    const isLost = this.#fault === 'answers 91 after an effect that a repetition doubles';
+    if (!isLost || randomInt(UNAVAILABLE_EVERY) > 0) return { code: '00', data: entry };
+    this.#redemptions.delete(reference);
+    return refuse('91');
   }
 
   async update({ reference, amountUsed }: Fields): Promise<Result> {
@@ -241,14 +303,16 @@ class Server {
     return found.update.renewed ? { code: '00', data: found.update.renewed } : refuse(nothing);
   }
 
-  async answer(path: string, fields: Fields, response: ServerResponse): Promise<Result> {
+  async answer(path: string, given: Fields, response: ServerResponse): Promise<Result> {
     const [, variant = '', name = ''] = /^\/(api|merchant-client)\/v2\/(.*)$/.exec(path) ?? [];
+    const fields = { ...given, ...(given.reference && { reference: this.#kept(given.reference) }) };
     if (name === 'vouchers') return this.generate(fields);
     if (name === 'activate') return this.activate(fields);
     if (name === 'redeem') return this.redeem(fields, variant, response);
     if (name === 'redemptions/update') return this.update(fields);
     if (name === 'balance') return this.balance(fields);
-    return this.lookUp(name.replace('transactions/', ''), variant === 'api' ? '99' : '60');
+    const reference = this.#kept(decodeURIComponent(name.replace('transactions/', '')));
+    return this.lookUp(reference, variant === 'api' ? '99' : '60');
   }
 }
 
