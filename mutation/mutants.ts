@@ -68,11 +68,12 @@ async function loadStryker(root: string): Promise<InstanceType<Stryker['Instrume
 }
 
 /**
- * Whether a mutant only changes the wording of an error. Tests do not check wordings; other mutants show
- * whether they check that there is an error, and which.
+ * Whether a mutant only changes the wording of an error, or a sentence of the documentation. Tests do not check
+ * wordings; other mutants show whether they check that there is an error, and which.
  */
 function isWording(edit: Edit, text: string): boolean {
   if (edit.mutator !== 'StringLiteral') return false;
+  if (/^['"`][A-Z].*\.['"`]$/s.test(text.slice(edit.start, edit.end))) return true;
   const line = text.slice(text.lastIndexOf('\n', edit.start) + 1, text.indexOf('\n', edit.start));
   const before = text.slice(0, edit.start).trimEnd().split('\n').at(-1) ?? '';
   return /throw new \w+\(|message: |new (RangeError|KeyMissing|StartError)\(/.test(line + before);

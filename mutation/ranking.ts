@@ -5,11 +5,10 @@ export class Ranking {
   readonly #tally = new Map<string, { runs: number; found: number }>();
 
   inOrder(path: string, tests: readonly Reaching[]): Reaching[] {
-    const cost = ({ name, ms, isOwn }: Reaching) => {
+    const cost = ({ name, ms }: Reaching) => {
       const { runs, found } = this.#of(path, name);
-      // At first, a test file of the subject is assumed to kill every second mutant, and another one every
-      // tenth.
-      return (ms * (runs + 2)) / (found + (isOwn ? 1 : 0.2));
+      // At first, each is assumed to kill every second mutant.
+      return (ms * (runs + 2)) / (found + 1);
     };
     return [...tests].sort((one, other) => cost(one) - cost(other));
   }

@@ -2,7 +2,7 @@
  * Mutation testing: changes the code in many small ways, one at a time, and checks whether a test fails
  * (docs/explanation/testing.md).
  *
- * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--thorough] [--test WORD…]
+ * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--test WORD]…
  * [--score] [--survivors] [--verify N]
  */
 import { spawnSync } from 'node:child_process';
@@ -29,7 +29,6 @@ const { values: options, positionals: words } = parseArgs({
     seed: { type: 'string', default: '1' },
     minutes: { type: 'string' },
     again: { type: 'boolean', default: false },
-    thorough: { type: 'boolean', default: false },
     test: { type: 'string', multiple: true, default: [] },
     score: { type: 'boolean', default: false },
     survivors: { type: 'boolean', default: false },
@@ -73,7 +72,8 @@ async function tryMutant(sandbox: Sandbox, selection: Selection, ranking: Rankin
 async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<void> {
   const deadline =
     options.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(options.minutes) * 60_000;
-  const selection = await selectTests(sandbox, join(RESULTS, 'reached'), options.test, options.thorough);
+  const paths = new Set(mutants.map(({ path }) => path));
+  const selection = await selectTests(sandbox, join(RESULTS, 'reached'), paths, options.test);
   const ranking = new Ranking();
   let done = 0;
   let stopped = false;

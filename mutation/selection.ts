@@ -4,41 +4,12 @@ import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { isMutated, type Mutant } from './mutants.ts';
 import type { Sandbox } from './sandbox.ts';
+import { subjectsOf } from './subjects.ts';
 
 /**
  * Which test files reach which lines, by the coverage of V8 in the process of a test and in its children.
  * Node replaces types by blanks, so that positions in the running code are those in the source.
  */
-
-/** The test files about money. Others reach the same lines too, and are much slower. */
-const TESTS =
-  /^(money|secrets|keyed-hash|refusal|redeem|update|activate|balance|operate|look-up|lookup|list|transactions|ledger|reconcile|pin|vouchers|keys\.|rotate|reseal|status|guessing|generate|merchants\.floats|equal-work|webhooks\.events|cli\.(vouchers|keyring)|http\.dialects|db\.plans|batcher|auth\.|books|settlement|approvals|people\.persons|roles|operator\.table)/;
-
-/**
- * The test files about each source, beside those named after it. They always run, and first.
- */
-const SUBJECTS: readonly (readonly [source: RegExp, tests: RegExp])[] = [
-  [/redeem/, /^(redeem|batcher\.op|pin\.guard|webhooks\.events|status)/],
-  [/redemptions\/update/, /^(update|batcher\.op|redeem\.race|webhooks\.events|status)/],
-  [/activate/, /^(activate|batcher\.op|pin\.guard|redeem\.race|webhooks\.events|status)/],
-  [/balance/, /^(balance|batcher\.op|equal-work|pin\.guard|status)/],
-  [/operate/, /^(vouchers\.operate|cli\.vouchers)/],
-  [/look-up/, /^(look-up|equal-work|keys\.rotate|guessing|pin\.guard|redeem\.test)/],
-  [/reseal|rotate/, /^(keys\.rotate|cli\.keyring)/],
-  [/keyring\/(file|kms|sealed|store)/, /^(keys\.(file|kms|rotate)|reseal|cli\.keyring)/],
-  [/transactions|transaction-data/, /^(transactions|batcher\.op|look-up|lookup|list|transactions|update)/],
-  [/reconcile/, /^(reconcile|ledger\.property)/],
-  [/accounts/, /^(merchants\.floats|activate)/],
-  [/books\/(merkle|proof|checkpoint|publish)/, /^(books\.(proof|publish|forgeries)|settlement\.proof)/],
-  [/books\/(close|days|pieces|seal|verify)/, /^books\.(days|repeat|tampering|verify)/],
-  [/settlement\//, /^settlement/],
-  [/operations\//, /^(approvals|people\.persons)/],
-  [/principal/, /^(roles|operator\.table|approvals\.rights)/],
-];
-/** The test file about statements: a look-up must not read or lock all rows. */
-const OF_STATEMENTS = /^db\.plans/;
-/** The total duration of the tests of a mutant, without those that always run. */
-const LONGEST_MS = 5_000;
 
 type Range = { readonly startOffset: number; readonly endOffset: number; readonly count: number };
 type Coverage = { result: { url: string; functions: { ranges: Range[]; functionName: string }[] }[] };
@@ -50,16 +21,11 @@ type Reached = { readonly ms: number; readonly sources: Record<string, Range[][]
  */
 type Kept = Reached & { readonly hashes: Record<string, string> };
 
-/**
- * A test file that reaches a mutant, with its duration and whether it is about the mutant's source.
- */
-export type Reaching = { readonly name: string; readonly ms: number; readonly isOwn: boolean };
+/** A test file that reaches a mutant, with its duration. */
+export type Reaching = { readonly name: string; readonly ms: number };
 
 export type Selection = {
-  /**
-   * The test files for a mutant: those named after its file, or else those about it, and the quickest others
-   * that reach it.
-   */
+  /** The chosen test files that reach a mutant. */
   testsOf(mutant: Mutant): Reaching[];
 };
 
@@ -151,7 +117,7 @@ async function reachAll(
   sandbox: Sandbox,
   cache: string,
   texts: ReadonlyMap<string, string>,
-  words: readonly string[],
+  chosen: readonly string[],
 ) {
   const fileOf = (name: string) => join(cache, `${name}.json`);
   const read = async (name: string) =>
@@ -161,10 +127,6 @@ async function reachAll(
       .update(texts.get(path) ?? '')
       .digest('hex');
   await mkdir(cache, { recursive: true });
-  const names = [...texts.keys()].flatMap((path) => path.match(/^test\/(.*\.test\.ts)$/)?.[1] ?? []);
-  const chosen = names.filter((name) =>
-    words.length > 0 ? words.some((word) => name.includes(word)) : TESTS.test(basename(name)),
-  );
   // In random order, so that two concurrent runs seldom run the same file.
   for (const name of [...chosen].sort(() => Math.random() - 0.5)) {
     const hashes = Object.entries((await read(name)).hashes);
@@ -189,68 +151,38 @@ async function reachAll(
 }
 
 /**
- * Nearly all tests reach the code about money, and a survivor runs all its tests: therefore only the quickest
- * run beside those of the subject.
- */
-function choose(
-  { path, isSql }: Pick<Mutant, 'path' | 'isSql'>,
-  tests: readonly { name: string; ms: number }[],
-  longestMs: number,
-): Reaching[] {
-  const [folder = '', stem = ''] = path.replace(/\.ts$/, '').split('/').slice(-2);
-  const named = tests.filter(({ name }) =>
-    [`${stem}.`, `${folder}.${stem}.`].some((start) => basename(name).startsWith(start)),
-  );
-  // For SQL the tests of the statement, if there are some.
-  const ofStatement = isSql ? named.filter(({ name }) => name.includes('.statement.')) : [];
-  const own = tests.filter(
-    ({ name }) =>
-      (isSql && OF_STATEMENTS.test(basename(name))) ||
-      SUBJECTS.some(([source, subjects]) => source.test(path) && subjects.test(basename(name))),
-  );
-  // Tests about the source come first only if none is named after it.
-  const first = [ofStatement, named, own].find(({ length }) => length > 0) ?? [];
-  const rankOf = (test: (typeof tests)[number]) => (first.includes(test) ? 0 : own.includes(test) ? 1 : 2);
-  let total = 0;
-  return tests
-    .map((test) => ({ ...test, rank: rankOf(test) }))
-    .sort((one, other) => one.rank - other.rank || one.ms - other.ms)
-    .filter(({ ms, rank }) => {
-      const isGiven = rank === 0 || total + ms <= longestMs;
-      if (isGiven && rank > 0) total += ms;
-      return isGiven;
-    })
-    .map(({ name, ms, rank }) => ({ name, ms, isOwn: rank < 2 }));
-}
-
-/**
- * Finds which tests reach which lines.
- * @param words parts of the names of further test files to run
- * @param isThorough whether all tests that reach a mutant run, however long they take
+ * Finds which tests reach which lines of some sources.
+ * @param cache the folder in which this is kept
+ * @param words parts of the names of test files to run instead of those of each source
  */
 export async function selectTests(
   sandbox: Sandbox,
   cache: string,
+  paths: ReadonlySet<string>,
   words: readonly string[],
-  isThorough: boolean,
 ): Promise<Selection> {
   const [sources, tests] = [
     await readFolder(join(sandbox.folder, 'src')),
     await readFolder(join(sandbox.folder, 'test')),
   ];
   const texts = new Map([...sources].map(([name, text]) => [`src/${name}`, text]));
+  const subjects = await subjectsOf(sandbox.folder);
+  const given = [...tests.keys()].filter(
+    (name) => name.endsWith('.test.ts') && words.some((word) => name.includes(word)),
+  );
+  const chosenFor = (path: string) => (words.length > 0 ? given : subjects(path));
   const all = await reachAll(
     sandbox,
     cache,
     new Map([...texts, ...[...tests].map(([name, text]) => [`test/${name}`, text] as const)]),
-    words,
+    [...new Set([...paths].flatMap(chosenFor))],
   );
   return {
-    testsOf({ path, start, isSql }) {
+    testsOf({ path, start }) {
       const constant = constantAt(texts.get(path) ?? '', start);
       const places = [{ path, at: start }, ...(constant === undefined ? [] : usesOf(constant, texts))];
       const naming = constant === undefined ? new Set() : testsThatName(constant, tests);
-      const known = Object.entries(all).map(([name, { ms, sources }]) => ({ name, ms, sources }));
+      const known = chosenFor(path).flatMap((name) => (all[name] ? [{ name, ...all[name] }] : []));
       const reaching = known.filter(
         ({ name, sources }) =>
           naming.has(name) || places.some((place) => isReached(sources[place.path] ?? [], place.at)),
@@ -260,11 +192,7 @@ export async function selectTests(
         reaching.length > 0 || constant === undefined
           ? reaching
           : known.filter(({ sources }) => sources[path]);
-      return choose(
-        { path, isSql },
-        found.map(({ name, ms }) => ({ name, ms })),
-        isThorough ? Number.POSITIVE_INFINITY : LONGEST_MS,
-      );
+      return found.map(({ name, ms }) => ({ name, ms }));
     },
   };
 }
