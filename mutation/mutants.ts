@@ -68,8 +68,8 @@ async function loadStryker(root: string): Promise<InstanceType<Stryker['Instrume
 }
 
 /**
- * Whether a mutant only changes the wording of an error, or a sentence of the documentation. Tests do not check
- * wordings; other mutants show whether they check that there is an error, and which.
+ * Whether a mutant only changes the wording of an error, or a sentence of the documentation. Tests do not
+ * check wordings; other mutants show whether they check that there is an error, and which.
  */
 function isWording(edit: Edit, text: string): boolean {
   if (edit.mutator !== 'StringLiteral') return false;
