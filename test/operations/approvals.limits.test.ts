@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { sweepExpired } from '../../src/books/sweep.ts';
 import { hashSecret } from '../../src/credentials.ts';
@@ -43,7 +44,7 @@ const statuses = async (...answers: Promise<{ status: number }>[]) =>
   (await Promise.all(answers)).map(({ status }) => status);
 
 /** A voucher with a value, in a currency that no other test uses. */
-async function voucher(currency: string, value: number, of = kiosk): Promise<string> {
+async function sold(currency: string, value: number, of = kiosk) {
   const code = `P-${currency}`;
   const operator = asOperator(listening.service);
   await createProduct(operator, {
@@ -53,11 +54,13 @@ async function voucher(currency: string, value: number, of = kiosk): Promise<str
     name: code,
   });
   await topUpFloat(operator, { merchantId: of.id, currency, amountMinor: BigInt(value) * 100n });
-  const body = { reference: `of ${currency} ${value}`, productCode: code, quantity: 1, amount: value };
+  const body = { reference: randomUUID(), productCode: code, quantity: 1, amount: value };
   const made = await listening.request(of, { method: 'POST', path: '/merchant-client/v2/vouchers', body });
   assert.equal(made.statusCode, '00', JSON.stringify(made.body));
-  return String(made.data.vouchers[0].serialNumber);
+  return made.data.vouchers[0];
 }
+
+const voucher = async (currency: string, value: number) => String((await sold(currency, value)).serialNumber);
 
 test('eleven top-ups below the limit are not performed by one person alone', async () => {
   assert.deepEqual((await topUp(fiona, 'EUR', 9_999)).status, 200);
@@ -124,6 +127,35 @@ test('adjustments, cash-outs, corrections and cancellations count together', asy
   assert.equal(more.status, 202, more.text);
   const small = await voucher('NOK', 10);
   assert.deepEqual(await statuses(ada.post(`/vouchers/${small}/cancel`, {})), [200]);
+});
+
+test('a correction counts what it moves in either direction, for the person and for the merchant', async () => {
+  const other = await listening.createMerchant();
+  const redeemed = async (amount: number, of = kiosk) => {
+    const { code, pin, serialNumber } = await sold('MXN', 9_000, of);
+    const body = { code, pin, amount, reference: `sale ${serialNumber}` };
+    const { data } = await listening.request(of, {
+      method: 'POST',
+      path: '/merchant-client/v2/redeem',
+      body,
+    });
+    return { id: data.transactionId, serialNumber };
+  };
+  const correct = (by: Browser, { id }: { id: string }, amount: number) =>
+    by.post(`/redemptions/${id}/correct`, { amount, reason: 'mistyped' });
+  const [first, second] = [await redeemed(9_000), await redeemed(9_000)];
+  const [raised, ofOther] = [await redeemed(1_000, other), await redeemed(9_000, other)];
+  assert.deepEqual(await statuses(correct(fiona, first, 0)), [200]);
+  assert.deepEqual(await statuses(correct(fiona, raised, 3_000)), [202]);
+  assert.deepEqual(await statuses(correct(ben, second, 0)), [202]);
+  assert.deepEqual(await statuses(correct(ben, ofOther, 0)), [200]);
+  const subjects = await listening.service.db.query<{ subject: string }>(sql`
+select subject from audit where action = 'redemption.correct' order by sequence`);
+  const expected = [first, ofOther].map(({ serialNumber }) => `voucher ${serialNumber}`);
+  assert.deepEqual(
+    subjects.map(({ subject }) => subject),
+    expected,
+  );
 });
 
 test('a bulk change counts all its vouchers when it is ordered', async () => {
