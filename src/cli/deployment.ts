@@ -18,8 +18,8 @@ export async function deploymentOf(config: Config): Promise<Deployment> {
     dataDir: config.databaseUrl === undefined ? config.dataDir : undefined,
     archiveDir: config.archiveDir,
     keyRing: {
-      source: config.keys === undefined ? `the file ${keyFile(config).path}` : 'SCRIP_KEYS',
-      isFile: ownKeyFile(config) !== undefined,
+      file: config.keys === undefined ? keyFile(config).path : undefined,
+      isOwn: ownKeyFile(config) !== undefined,
       isExposed: await isExposed(config),
     },
     connectionsMax: CONNECTIONS_MAX + CONNECTIONS_BESIDE,

@@ -3,6 +3,7 @@ import { readConfig } from '../config.ts';
 import { StartError } from '../db/errors.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { examine, type Finding } from '../monitor/doctor.ts';
+import { failure } from '../monitor/findings.ts';
 import { readStatus } from '../monitor/status.ts';
 import { deploymentOf } from './deployment.ts';
 import { withService } from './open.ts';
@@ -71,8 +72,8 @@ async function runDoctor({ json = false }: { json?: boolean }): Promise<void> {
   }).catch(async (error: Error) => {
     const isAway = error instanceof CommandError && error.status === STATUS.unavailable;
     if (isOpen || !(isAway || error instanceof StartError)) throw error;
-    const advice = 'mend that first, then run scrip doctor again for the other checks';
-    const away = { check: 'database', state: 'failure', found: error.message, advice } as const;
+    const found = failure('database-away', 'mend-database', { error: error.message });
+    const away = { check: 'database', ...found };
     report([...(await examine(await deploymentOf(readConfig()))), away], json);
   });
 }

@@ -3,6 +3,7 @@ import { findForeignTimeline, isLogWaiting } from '../db/embedded.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { isLoopback } from '../network.ts';
+import { type Found, failure, ok, warning } from './findings.ts';
 import {
   ARCHIVER,
   BATCHES_BEHIND,
@@ -16,25 +17,19 @@ import { listUndurable, readLastBackup } from './status.ts';
 
 /** Checks what a start and a night of unattended operation require: it reports problems with advice. */
 
-/** `ok`; `warning`: somebody should look at it; `failure`: it needs action. */
-export const STATES = ['ok', 'warning', 'failure'] as const;
-type State = (typeof STATES)[number];
-
-export type Finding = {
-  readonly check: string;
-  readonly state: State;
-  readonly found: string;
-  /** The advice; null if nothing is to be done. */
-  readonly advice: string | null;
-};
+export type Finding = Found & { readonly check: string };
 
 export type Deployment = {
   readonly version: string;
   /** Undefined if the database is not the embedded one. */
   readonly dataDir: string | undefined;
   readonly archiveDir: string | undefined;
-  /** The source of the key ring, in words. */
-  readonly keyRing: { readonly source: string; readonly isFile: boolean; readonly isExposed: boolean };
+  /** The file of the key ring; undefined: it is in a setting. Whether the operator has made it. */
+  readonly keyRing: {
+    readonly file: string | undefined;
+    readonly isOwn: boolean;
+    readonly isExposed: boolean;
+  };
   /** The most connections of one process. */
   readonly connectionsMax: number;
   readonly network: {
@@ -62,62 +57,44 @@ const DEFAULT_BUFFER_BYTES = 128 * 1024 ** 2;
 const CHECKPOINT_MIN_SECONDS = 15 * 60;
 const LOG_MIN_BYTES = 2 * 1024 ** 3;
 
-type Found = Omit<Finding, 'check'>;
-
 type Check = (db: Queries, deployment: Deployment) => Promise<Found | undefined>;
 
 /** A check that needs no database: it also runs when the database cannot be reached. */
 type LocalCheck = (deployment: Deployment) => Promise<Found | undefined> | Found;
 
-const ok = (found: string): Found => ({ state: 'ok', found, advice: null });
-const warning = (found: string, advice: string): Found => ({ state: 'warning', found, advice });
-const failure = (found: string, advice: string): Found => ({ state: 'failure', found, advice });
-
-const inHours = (seconds: number) => `${Math.floor(seconds / HOUR)} h ago`;
-const inGb = (bytes: number) => `${(bytes / 1024 ** 3).toFixed(1)} GB`;
+const inHours = (seconds: number) => Math.floor(seconds / HOUR);
+const rounded = (value: number) => Math.round(value * 10) / 10;
+const inGb = (bytes: number) => rounded(bytes / 1024 ** 3);
 
 const LOCAL_CHECKS: Readonly<Record<string, LocalCheck>> = {
   node: () => {
-    const found = `Node ${process.versions.node}`;
-    if (Number(process.versions.node.split('.')[0]) === NODE_MAJOR) return ok(found);
-    return warning(
-      found,
-      `Scrip is tested on Node ${NODE_MAJOR}, which npm ci installs: start it by its own command`,
-    );
+    const version = process.versions.node;
+    if (Number(version.split('.')[0]) === NODE_MAJOR) return ok('node', { version });
+    return warning('node', 'use-node', { version, major: NODE_MAJOR });
   },
   disk: async ({ dataDir }) => {
     if (dataDir === undefined) return undefined;
     const { bavail, blocks, bsize } = await statfs(dataDir);
     const free = bavail * bsize;
-    const found = `${inGb(free)} of ${inGb(blocks * bsize)} free at ${dataDir}`;
-    if (free < DISK_FREE_FAILURE_BYTES)
-      return failure(found, 'free space now: a full disk stops every booking');
-    if (bavail < blocks * DISK_FREE_MIN_SHARE) return warning(found, 'free space, or move the data folder');
-    return ok(found);
+    const values = { free: inGb(free), total: inGb(blocks * bsize), place: dataDir };
+    if (free < DISK_FREE_FAILURE_BYTES) return failure('disk', 'free-now', values);
+    if (bavail < blocks * DISK_FREE_MIN_SHARE) return warning('disk', 'free-space', values);
+    return ok('disk', values);
   },
-  'key ring': ({ keyRing }) => {
-    if (keyRing.isExposed)
-      return failure(
-        `${keyRing.source} can be read by other accounts`,
-        'chmod 600, then scrip keyring rotate',
-      );
-    if (keyRing.isFile)
-      return ok(
-        `${keyRing.source}: keep a copy of it apart from the backups (nobody can check that for you)`,
-      );
-    return ok(keyRing.source);
+  'key ring': ({ keyRing: { file, isOwn, isExposed } }) => {
+    if (file === undefined) return ok('key-setting');
+    if (isExposed) return failure('key-file-open', 'close-key-file', { file });
+    return ok(isOwn ? 'key-file-own' : 'key-file', { file });
   },
   network: ({ network: { host, publicUrl, trustedProxies } }) => {
-    const isOpen = !isLoopback(host);
-    const found = `listens at ${host}, known as ${publicUrl ?? 'nothing else'}`;
-    if (isOpen && publicUrl === undefined)
-      return warning(found, 'set SCRIP_PUBLIC_URL: links and sign-ins accept only the host name that it has');
-    if (publicUrl?.startsWith('https:') && trustedProxies.length === 0)
-      return warning(
-        `${found}, and trusts no proxy`,
-        'set SCRIP_TRUSTED_PROXIES to the addresses of the proxy: all callers share the limits of its address',
-      );
-    return ok(found);
+    if (publicUrl === undefined) {
+      if (isLoopback(host)) return ok('known-as-nothing', { host });
+      return warning('known-as-nothing', 'set-public-url', { host });
+    }
+    const values = { host, address: publicUrl };
+    if (publicUrl.startsWith('https:') && trustedProxies.length === 0)
+      return warning('trusts-no-proxy', 'set-proxies', values);
+    return ok('known-as', values);
   },
 };
 
@@ -129,10 +106,10 @@ const CHECKS: Readonly<Record<string, Check>> = {
 select current_setting('server_version') as name,
   current_setting('server_version_num')::int as version`,
     );
-    const found = `Scrip ${version}, PostgreSQL ${server.name}`;
+    const values = { scrip: version, postgres: server.name };
     if (server.version < POSTGRES_MIN || server.version >= POSTGRES_MAX)
-      return failure(found, 'use PostgreSQL 15 to 18');
-    return ok(found);
+      return failure('versions', 'use-postgres', values);
+    return ok('versions', values);
   },
   clocks: async (db) => {
     const askedAt = Date.now();
@@ -145,40 +122,25 @@ select extract(epoch from clock_timestamp())::float8 as clock,
 from book_horizon`,
     );
     const answeredAt = Date.now();
-    if (behind > 0)
-      return failure(
-        `the database's clock is ${behind.toFixed(0)} s behind the books: every booking is refused`,
-        'set the clock (docs/how-to/disaster.md, "The clock was wrong")',
-      );
+    if (behind > 0) return failure('clock-behind', 'set-clock', { seconds: Math.round(behind) });
     // The database read its clock between these two times.
     const offSeconds = Math.max(0, askedAt / 1_000 - clock, clock - answeredAt / 1_000);
-    const found = `the database's clock is ${offSeconds.toFixed(1)} s off this machine's`;
-    if (offSeconds > CLOCK_OFF_FAILURE_SECONDS)
-      return failure(
-        found,
-        'set both clocks by NTP: expiries, locks and signatures of webhooks depend on them',
-      );
-    if (offSeconds > CLOCK_OFF_MAX_SECONDS) return warning(found, 'set both clocks by NTP');
-    return ok(found);
+    const values = { seconds: rounded(offSeconds) };
+    if (offSeconds > CLOCK_OFF_FAILURE_SECONDS) return failure('clock-off', 'set-clocks-now', values);
+    if (offSeconds > CLOCK_OFF_MAX_SECONDS) return warning('clock-off', 'set-clocks', values);
+    return ok('clock-off', values);
   },
   durability: async (db) => {
     const off = await listUndurable(db);
-    if (off.length === 0) return ok('commits are on the disk before they are acknowledged');
-    return failure(
-      `${off.join(' and ')} = off`,
-      `set ${off.join(' and ')} to on: a crash loses payments that were acknowledged`,
-    );
+    if (off.length === 0) return ok('durable');
+    return failure('undurable', 'set-on', { settings: off.join(', ') });
   },
   checksums: async (db) => {
     const { checksums } = await one<{ checksums: string }>(
       db,
       sql`select current_setting('data_checksums') as checksums`,
     );
-    if (checksums === 'on') return ok('the database notices damaged pages');
-    return warning(
-      'the database has no checksums of its pages',
-      'stop the server and run pg_checksums --enable',
-    );
+    return checksums === 'on' ? ok('checksums') : warning('no-checksums', 'enable-checksums');
   },
   settings: async (db, { dataDir }) => {
     if (dataDir !== undefined) return undefined;
@@ -194,12 +156,12 @@ select pg_database_size(current_database())::float8 as "dataBytes",
   (select setting not in ('lz4', 'zstd') and 'lz4' = any (enumvals) from pg_settings
     where name = 'wal_compression') as "lacksCompression"`,
     );
-    const found = `${inGb(dataBytes)} of data, ${inGb(bufferBytes)} of buffers`;
+    const values = { data: inGb(dataBytes), buffers: inGb(bufferBytes) };
     // A checkpoint then lets at most this little data be logged whole.
-    if (dataBytes <= bufferBytes) return ok(found);
-    const advice = adviseSettings(bufferBytes, log);
-    if (advice.length === 0) return ok(found);
-    return warning(found, `set ${advice.join(', ')} (docs/explanation/scale.md)`);
+    if (dataBytes <= bufferBytes) return ok('data', values);
+    const advised = adviseSettings(bufferBytes, log);
+    if (advised.length === 0) return ok('data', values);
+    return warning('data', 'set-settings', { ...values, advised: advised.join(', ') });
   },
   connections: async (db, { connectionsMax }) => {
     const { most, connections } = await one<{ most: number; connections: number }>(
@@ -208,39 +170,26 @@ select pg_database_size(current_database())::float8 as "dataBytes",
 select current_setting('max_connections')::int as most, count(*)::int as connections
 from pg_stat_activity where backend_type = 'client backend'`,
     );
-    const found = `${connections} of ${most} in use, up to ${connectionsMax} for each process`;
+    const values = { connections, most, each: connectionsMax };
+    if (most - connections >= connectionsMax) return ok('connections', values);
     const room = Math.floor(most / connectionsMax);
-    if (most - connections < connectionsMax)
-      return warning(found, `raise max_connections, or run fewer processes: there is room for ${room}`);
-    return ok(found);
+    return warning('connections', 'raise-connections', { ...values, room });
   },
   backup: async (db, { dataDir }) => {
     if (dataDir === undefined) return examineNotedBackup(db);
     const last = await readLastBackup(dataDir);
-    if (!last) return warning('no backup was made', 'scrip backup DIR, every night (docs/how-to/back-up.md)');
+    if (!last) return warning('no-backup', 'back-up');
     const age = (Date.now() - Date.parse(last.endedAt)) / 1_000;
-    return examineAge(age, last.path, 'scrip backup DIR, every night');
+    return examineAge(age, last.path, 'back-up');
   },
   archive: async (db, { dataDir, archiveDir }) => {
     if (dataDir === undefined) return examineServersArchive(db);
     const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
-    if (await isLogWaiting(dataDir))
-      return failure(
-        'the log cannot be sent to its bucket, and fills the data folder',
-        'the log of `scrip serve` says why: the network, the keys of AWS, or the bucket',
-      );
-    if (failing && archives)
-      return failure(
-        'the log cannot be archived',
-        'look into postgres.log: free space in the archive, or mount it',
-      );
+    if (await isLogWaiting(dataDir)) return failure('log-waits', 'see-serve');
+    if (failing && archives) return failure('log-fails', 'see-postgres');
     if (archives) return examineTimelines(db, dataDir);
-    if (archiveDir !== undefined)
-      return warning('SCRIP_ARCHIVE_DIR is set, but the log is not archived', 'start `scrip serve` with it');
-    return warning(
-      'the log is not archived: a restore goes back to the last backup',
-      'set SCRIP_ARCHIVE_DIR to a folder on another disk',
-    );
+    if (archiveDir !== undefined) return warning('archive-unused', 'use-archive');
+    return warning('no-archive', 'set-archive');
   },
   standbys: async (db) => {
     // An account without the role pg_monitor does not see how far a standby is behind.
@@ -252,10 +201,10 @@ select count(*)::int as standbys,
 from pg_stat_replication where application_name not in ('pg_basebackup', 'pg_receivewal')`,
     );
     if (standbys === 0) return undefined;
-    const found = `${standbys} connected, up to ${seconds.toFixed(0)} s behind`;
+    const values = { standbys, seconds: Math.round(seconds) };
     return seconds > LATE_MAX_SECONDS
-      ? failure(found, 'pg_stat_replication shows which: a failover would lose what it has not replayed')
-      : ok(found);
+      ? failure('standbys', 'see-replication', values)
+      : ok('standbys', values);
   },
   'last close': async (db) => {
     const { seconds } = await one<{ seconds: number | null }>(
@@ -263,33 +212,27 @@ from pg_stat_replication where application_name not in ('pg_basebackup', 'pg_rec
       sql`
 select extract(epoch from now() - max(ends_at))::float8 as seconds from book_closings`,
     );
-    if (seconds === null) return ok('no day was closed yet');
-    const found = `the last closed day ended ${inHours(seconds)}`;
+    if (seconds === null) return ok('no-close');
+    const values = { hours: inHours(seconds) };
     return seconds > CLOSE_MAX_HOURS * HOUR
-      ? failure(found, 'scrip books close: it says why it cannot')
-      : ok(found);
+      ? failure('last-close', 'close-days', values)
+      : ok('last-close', values);
   },
   partitions: async (db) => {
     const { months } = await one<{ months: number }>(db, PARTITIONS_AHEAD);
-    const found = `created for ${months} months ahead`;
     return months < PARTITIONS_AHEAD_MIN
-      ? warning(
-          found,
-          'end the oldest transactions of pg_stat_activity: the worker waits for a moment without readers',
-        )
-      : ok(found);
+      ? warning('partitions', 'end-transactions', { months })
+      : ok('partitions', { months });
   },
   batches: async (db) => {
     const { processing, oldestSeconds } = await one<{ processing: number; oldestSeconds: number }>(
       db,
       BATCHES_BEHIND,
     );
-    const found = processing === 0 ? 'none in production' : `${processing} in production`;
-    if (processing > 0 && oldestSeconds > LATE_MAX_SECONDS)
-      return failure(
-        `${found}, one without progress for ${Math.floor(oldestSeconds / 60)} minutes`,
-        'is `scrip work`, or `scrip serve` without --no-work, running? `scrip batch show` says what failed',
-      );
+    if (processing > 0 && oldestSeconds > LATE_MAX_SECONDS) {
+      const minutes = Math.floor(oldestSeconds / 60);
+      return failure('batches-stuck', 'run-work-for-batches', { processing, minutes });
+    }
     // The batches that a failure of their production canceled in the last day. Orders of merchants were lost.
     const { failed, transactionId } = await one<{ failed: number; transactionId: string | null }>(
       db,
@@ -297,22 +240,17 @@ select extract(epoch from now() - max(ends_at))::float8 as seconds from book_clo
 select count(*)::int as failed, max(transaction_id::text) as "transactionId"
 from batches where status = 'CANCELED' and failure is not null and ended_at > now() - interval '1 day'`,
     );
-    if (failed > 0)
-      return failure(
-        `${found}, ${failed} canceled by a failure in the last day`,
-        `\`scrip batch show ${transactionId}\` says what failed: repair it, and tell the merchant to order again`,
-      );
-    return ok(found);
+    if (transactionId !== null)
+      return failure('batches-failed', 'order-again', { processing, failed, transactionId });
+    return processing === 0 ? ok('no-batches') : ok('batches', { processing });
   },
   webhooks: async (db) => {
     const { due, oldestSeconds } = await one<{ due: number; oldestSeconds: number }>(db, WEBHOOKS_BEHIND);
     const { disabled, failing } = await one<{ disabled: number; failing: number }>(db, ENDPOINTS);
-    const found = `${due} due, ${failing} failing and ${disabled} disabled endpoints`;
-    if (oldestSeconds > LATE_MAX_SECONDS)
-      return failure(found, 'is `scrip work`, or `scrip serve` without --no-work, running?');
-    if (disabled + failing > 0)
-      return warning(found, '`scrip webhook list` shows them: tell their merchants');
-    return ok(found);
+    const values = { due, failing, disabled };
+    if (oldestSeconds > LATE_MAX_SECONDS) return failure('webhooks', 'run-work', values);
+    if (disabled + failing > 0) return warning('webhooks', 'tell-merchants', values);
+    return ok('webhooks', values);
   },
 };
 
@@ -327,39 +265,33 @@ type LogSettings = {
 /** The settings that a server with more data than buffers needs: after a checkpoint, it logs pages whole. */
 function adviseSettings(bufferBytes: number, { logBytes, checkpointSeconds, lacksCompression }: LogSettings) {
   return [
-    bufferBytes <= DEFAULT_BUFFER_BYTES && "shared_buffers to a quarter of the server's memory",
-    checkpointSeconds < CHECKPOINT_MIN_SECONDS && 'checkpoint_timeout to 30min',
-    logBytes < LOG_MIN_BYTES && 'max_wal_size to 8GB',
+    // A quarter of the server's memory.
+    bufferBytes <= DEFAULT_BUFFER_BYTES && 'shared_buffers = RAM / 4',
+    checkpointSeconds < CHECKPOINT_MIN_SECONDS && 'checkpoint_timeout = 30min',
+    logBytes < LOG_MIN_BYTES && 'max_wal_size = 8GB',
     // PostgreSQL's own method, pglz, takes more time than a redemption for each page.
-    lacksCompression && 'wal_compression to lz4',
+    lacksCompression && 'wal_compression = lz4',
   ].filter((advice) => advice !== false);
 }
 
-function examineAge(seconds: number, place: string, advice: string): Found {
-  const found = `the last one ended ${inHours(seconds)}: ${place}`;
-  return seconds > BACKUP_MAX_HOURS * HOUR ? failure(found, advice) : ok(found);
+function examineAge(seconds: number, place: string, advice: 'back-up' | 'see-tool'): Found {
+  const values = { hours: inHours(seconds), place };
+  return seconds > BACKUP_MAX_HOURS * HOUR
+    ? failure('last-backup', advice, values)
+    : ok('last-backup', values);
 }
 
 /** The backups of an operator's own server are made by its own tools, which report them. */
 async function examineNotedBackup(db: Queries): Promise<Found> {
   const [noted] = await db.query<{ place: string; seconds: number }>(NOTED_BACKUP);
-  if (noted)
-    return examineAge(noted.seconds, noted.place, 'look at the tool that makes and reports the backups');
-  return warning(
-    'no backup of this server was reported',
-    "back it up by its own or your provider's tools, then `scrip backup note` (docs/how-to/back-up.md)",
-  );
+  if (noted) return examineAge(noted.seconds, noted.place, 'see-tool');
+  return warning('no-noted-backup', 'note-backup');
 }
 
 async function examineServersArchive(db: Queries): Promise<Found> {
   const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
-  if (archives && failing)
-    return failure('the server cannot archive its log', 'pg_stat_archiver and the log of the server say why');
-  if (archives) return ok('the server archives its log');
-  return warning(
-    'the server does not archive its log: a restore goes back to the last backup',
-    "set archive_mode, or your provider's restore to a point in time (docs/how-to/back-up.md)",
-  );
+  if (archives) return failing ? failure('server-log-fails', 'see-archiver') : ok('server-archives');
+  return warning('no-server-archive', 'set-archive-mode');
 }
 
 /** A restore follows the newest timeline in the archive, which must be that of this database. */
@@ -370,11 +302,8 @@ async function examineTimelines(db: Queries, dataDir: string): Promise<Found> {
 select ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer as timeline`,
   );
   const foreign = await findForeignTimeline(dataDir, timeline);
-  if (foreign === undefined) return ok('the log is archived');
-  return failure(
-    `a restored copy of this database archives to the same place (timeline ${foreign}); a restore would follow it`,
-    'stop the copy, set SCRIP_ARCHIVE_DIR to an empty place, and make a backup',
-  );
+  if (foreign === undefined) return ok('archived');
+  return failure('other-timeline', 'stop-copy', { timeline: foreign });
 }
 
 /**
@@ -390,7 +319,7 @@ export async function examine(deployment: Deployment, db?: Queries): Promise<Fin
   const findings: Finding[] = [];
   for (const [check, run] of checks) {
     const found = await Promise.try(run).catch((error: Error) =>
-      failure(`the check failed: ${error.message}`, 'mend that first, then run scrip doctor again'),
+      failure('check-failed', 'mend-check', { error: error.message }),
     );
     if (found) findings.push({ check, ...found });
   }

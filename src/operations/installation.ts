@@ -1,8 +1,9 @@
 import Type from 'typebox';
-import { CHECK_NAMES, examine, STATES } from '../monitor/doctor.ts';
+import { CHECK_NAMES, examine } from '../monitor/doctor.ts';
+import { STATES } from '../monitor/findings.ts';
 import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
-import { NullableText, Text, Word } from '../schema.ts';
+import { Nullable, NullableText, Text, Word } from '../schema.ts';
 
 /** What `scrip doctor` finds, for people who do not sit at the machine. */
 
@@ -16,7 +17,17 @@ const check = reading({
   output: Type.Object({
     ok: Type.Boolean({ description: 'Nothing needs action. There may be warnings.' }),
     findings: Type.Array(
-      Type.Object({ check: Word(CHECK_NAMES), state: Word(STATES), found: Text, advice: NullableText }),
+      Type.Object({
+        check: Word(CHECK_NAMES),
+        state: Word(STATES),
+        found: Text,
+        advice: NullableText,
+        foundCode: Type.String({ description: 'The name of what was found, for other languages.' }),
+        adviceCode: Nullable(Type.String({ description: 'The name of the advice.' })),
+        values: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
+          description: 'What the sentences of that name are filled with.',
+        }),
+      }),
     ),
   }),
   roles: SEE,

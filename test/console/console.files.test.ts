@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { UNDECLARED } from '../../console/src/figures.ts';
 import { hints } from '../../console/src/i18n/de.actions.ts';
 import { unopened } from '../../console/src/i18n/de.figures.ts';
+import { findings } from '../../console/src/i18n/de.findings.ts';
 import { labels as german } from '../../console/src/i18n/de.labels.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
 import { de } from '../../console/src/i18n/de.ts';
@@ -13,6 +14,7 @@ import { FOR_PAGES } from '../../src/http/headers.ts';
 import { describeApi } from '../../src/http/operator/openapi.ts';
 import { OPERATOR_APIS } from '../../src/http/operator/routes.ts';
 import { buildServer } from '../../src/http/server.ts';
+import { ADVICE, FOUND } from '../../src/monitor/findings.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { TITLES } from '../../src/problem.ts';
@@ -329,6 +331,17 @@ test('every reason why a figure has no entries is told in German', () => {
   const reasons = new Set(reasonsIn([...declared, UNDECLARED]));
   assert.ok(reasons.size > 30);
   assert.deepEqual(Object.keys(unopened).sort(), [...reasons].sort());
+});
+
+/** The names of the values in a sentence. */
+const valuesOf = (sentence: string | undefined) => (sentence?.match(/(?<=\{)\w+(?=\})/g) ?? []).sort();
+
+test('whatever the doctor finds and advises is said in German, with the same values', () => {
+  const sentences: Readonly<Record<string, string>> = { ...FOUND, ...ADVICE };
+  assert.equal(Object.keys(sentences).length, Object.keys(FOUND).length + Object.keys(ADVICE).length);
+  assert.deepEqual(Object.keys(findings).sort(), Object.keys(sentences).sort());
+  for (const [name, sentence] of Object.entries(sentences))
+    assert.deepEqual(valuesOf(findings[name]), valuesOf(sentence), name);
 });
 
 test('every code of a problem has a sentence in German, and every change of the audit a name', async () => {

@@ -108,8 +108,8 @@ test('the doctor finds wrong clocks, overdue work and a nearly full server', asy
     assert.equal(stateOf(findings, check), 'warning', check);
   assert.equal(
     findings.find(({ check }) => check === 'settings')?.advice,
-    "set shared_buffers to a quarter of the server's memory, checkpoint_timeout to 30min, " +
-      'max_wal_size to 8GB, wal_compression to lz4 (docs/explanation/scale.md)',
+    'set shared_buffers = RAM / 4, checkpoint_timeout = 30min, max_wal_size = 8GB, ' +
+      'wal_compression = lz4 (docs/explanation/scale.md)',
   );
 });
 

@@ -5,7 +5,7 @@ export const DEPLOYMENT: Deployment = {
   version: '0.0.0',
   dataDir: undefined,
   archiveDir: undefined,
-  keyRing: { source: 'SCRIP_KEYS', isFile: false, isExposed: false },
+  keyRing: { file: undefined, isOwn: false, isExposed: false },
   connectionsMax: 23,
   network: { host: '127.0.0.1', publicUrl: undefined, trustedProxies: [] },
 };

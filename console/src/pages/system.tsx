@@ -1,8 +1,11 @@
 import { Stack } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import { useTexts } from '../i18n/index.tsx';
+import type { Answer } from '../answers.ts';
+import { findings as german } from '../i18n/de.findings.ts';
+import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from '../ui/app.tsx';
+import { useFormat } from '../ui/format.ts';
 import { INSTALLATION } from '../ui/installation.ts';
 import { List, Rows } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
@@ -50,9 +53,26 @@ export function Screen() {
 /** What needs action comes first. */
 const URGENCY: readonly string[] = ['failure', 'warning', 'ok'];
 
+type Finding = Answer<'installation.check'>['findings'][number];
+
+/** Returns what the service says in English in the language of the page: by its name, with its values. */
+function useWritten() {
+  const { language } = useLanguage();
+  const format = useFormat();
+  return (text: string | null, code: string | null, values: Finding['values']) => {
+    const sentence = language === 'de' ? german[code ?? ''] : undefined;
+    const filled = sentence?.replace(/\{(\w+)\}/g, (_all, name: string) => {
+      const value = values[name] ?? '';
+      return typeof value === 'number' ? format.number(value) : value;
+    });
+    return (filled ?? text ?? '–').replaceAll('`', '');
+  };
+}
+
 function Installation() {
   const { installation: title } = useTexts().system;
   const { kind } = useWords();
+  const written = useWritten();
   const { data, error, refetch } = useQuery(INSTALLATION);
   const found = data?.findings.toSorted(
     (one, other) => URGENCY.indexOf(one.state) - URGENCY.indexOf(other.state),
@@ -65,11 +85,11 @@ function Installation() {
         <Rows
           items={found}
           columns={['check', 'state', 'found', 'advice']}
-          cell={(name, { [name]: value }) => {
-            if (name === 'check') return kind(String(value), name);
-            return name === 'state' ? undefined : (
-              <span lang="en">{String(value ?? '–').replaceAll('`', '')}</span>
-            );
+          cell={(name, item) => {
+            const { check, found: says, foundCode, advice, adviceCode, values } = item as Finding;
+            if (name === 'check') return kind(check, name);
+            if (name === 'found') return written(says, foundCode, values);
+            return name === 'advice' ? written(advice, adviceCode, values) : undefined;
           }}
         />
       )}

@@ -1,0 +1,91 @@
+/** Was `scrip doctor` findet und rät: die Sätze des Dienstes auf Deutsch (src/monitor/findings.ts). */
+export const findings: Readonly<Record<string, string>> = {
+  node: 'Node {version}',
+  disk: '{free} GB von {total} GB frei auf {place}',
+  'key-file-open': 'die Datei {file} können andere Konten lesen',
+  'key-file-own':
+    'die Datei {file}: Halten Sie eine Kopie getrennt von den Sicherungen (was niemand für Sie prüft)',
+  'key-file': 'die Datei {file}',
+  'key-setting': 'SCRIP_KEYS',
+  'known-as': 'lauscht auf {host}, bekannt als {address}',
+  'known-as-nothing': 'lauscht auf {host}, hat keinen anderen Namen',
+  'trusts-no-proxy': 'lauscht auf {host}, bekannt als {address}, und vertraut keinem Proxy',
+  versions: 'Scrip {scrip}, PostgreSQL {postgres}',
+  'clock-behind': 'die Uhr der Datenbank ist {seconds} s hinter den Büchern: Jede Buchung wird abgelehnt',
+  'clock-off': 'die Uhr der Datenbank weicht {seconds} s von der dieser Maschine ab',
+  durable: 'Commits sind auf der Platte, bevor sie bestätigt werden',
+  undurable: '{settings} = off',
+  checksums: 'die Datenbank bemerkt beschädigte Seiten',
+  'no-checksums': 'die Datenbank hat keine Prüfsummen ihrer Seiten',
+  data: '{data} GB Daten, {buffers} GB Puffer',
+  connections: '{connections} von {most} in Gebrauch, bis zu {each} je Prozess',
+  'last-backup': 'die letzte endete vor {hours} h: {place}',
+  'no-backup': 'es gibt keine Sicherung',
+  'no-noted-backup': 'keine Sicherung dieses Servers wurde gemeldet',
+  'log-waits': 'das WAL kann nicht in seinen Bucket gesendet werden und füllt den Datenordner',
+  'log-fails': 'das WAL kann nicht archiviert werden',
+  'archive-unused': 'SCRIP_ARCHIVE_DIR ist gesetzt, aber das WAL wird nicht archiviert',
+  'no-archive': 'das WAL wird nicht archiviert: Eine Wiederherstellung endet bei der letzten Sicherung',
+  archived: 'das WAL wird archiviert',
+  'server-log-fails': 'der Server kann sein WAL nicht archivieren',
+  'server-archives': 'der Server archiviert sein WAL',
+  'no-server-archive':
+    'der Server archiviert sein WAL nicht: Eine Wiederherstellung endet bei der letzten Sicherung',
+  'other-timeline':
+    'eine Kopie dieser Datenbank archiviert an denselben Ort (Zeitlinie {timeline}): Was wiederhergestellt wird, folgt ihr',
+  standbys: '{standbys} verbunden, bis zu {seconds} s zurück',
+  'no-close': 'noch kein Tag ist abgeschlossen',
+  'last-close': 'der letzte abgeschlossene Tag endete vor {hours} h',
+  partitions: 'für {months} Monate im Voraus angelegt',
+  'no-batches': 'keine in Produktion',
+  batches: '{processing} in Produktion',
+  'batches-stuck': '{processing} in Produktion, eine seit {minutes} Minuten ohne Fortschritt',
+  'batches-failed': '{processing} in Produktion, {failed} am letzten Tag durch einen Fehler storniert',
+  webhooks: '{due} fällig; Endpunkte: {failing} mit Fehlern, {disabled} abgeschaltet',
+  'check-failed': 'die Prüfung ist gescheitert: {error}',
+  'database-away': '{error}',
+  'use-node':
+    'Scrip ist mit Node {major} getestet, das npm ci installiert: Starten Sie es mit seinem eigenen Befehl',
+  'free-now': 'Schaffen Sie sofort Platz: Eine volle Platte hält jede Buchung auf',
+  'free-space': 'Schaffen Sie Platz, oder verlegen Sie den Datenordner',
+  'close-key-file': 'chmod 600, dann scrip keyring rotate',
+  'set-public-url':
+    'Setzen Sie SCRIP_PUBLIC_URL: Links und Anmeldungen nehmen nur den Namen an, der darin steht',
+  'set-proxies':
+    'Setzen Sie SCRIP_TRUSTED_PROXIES auf den Proxy: Alle Aufrufer teilen sich die Grenzen seiner Adresse',
+  'use-postgres': 'Verwenden Sie PostgreSQL 15 bis 18',
+  'set-clock': 'Stellen Sie die Uhr (docs/how-to/disaster.md, „The clock was wrong“)',
+  'set-clocks-now':
+    'Stellen Sie beide Uhren per NTP: Ablauf, Sperren und Signaturen von Webhooks hängen davon ab',
+  'set-clocks': 'Stellen Sie beide Uhren per NTP',
+  'set-on': 'Setzen Sie {settings} auf on: Bei einem Absturz gehen bestätigte Zahlungen verloren',
+  'enable-checksums': 'Halten Sie den Server an, und führen Sie pg_checksums --enable aus',
+  'set-settings': 'Setzen Sie {advised} (docs/explanation/scale.md)',
+  'raise-connections':
+    'Erhöhen Sie max_connections, oder starten Sie weniger Prozesse: Es ist Platz für {room}',
+  'back-up': 'scrip backup DIR, jede Nacht (docs/how-to/back-up.md)',
+  'see-tool': 'Sehen Sie nach dem Werkzeug, das die Sicherungen macht und meldet',
+  'note-backup':
+    'Sichern Sie ihn mit dem Werkzeug seines Anbieters, dann `scrip backup note` (docs/how-to/back-up.md)',
+  'see-serve': 'das Log von `scrip serve` sagt, warum: das Netz, die Schlüssel von AWS oder der Bucket',
+  'see-postgres': 'Sehen Sie in postgres.log nach: Schaffen Sie Platz im Archiv, oder hängen Sie es ein',
+  'use-archive': 'Starten Sie `scrip serve` damit',
+  'set-archive': 'Setzen Sie SCRIP_ARCHIVE_DIR auf einen Ordner einer anderen Platte',
+  'see-archiver': 'pg_stat_archiver und das Log des Servers sagen, warum',
+  'set-archive-mode':
+    'Setzen Sie archive_mode, oder nutzen Sie das Archiv Ihres Anbieters (docs/how-to/back-up.md)',
+  'stop-copy': 'Halten Sie die Kopie an, nennen Sie in SCRIP_ARCHIVE_DIR einen leeren Ort, und sichern Sie',
+  'see-replication':
+    'pg_stat_replication zeigt, welcher: Ein Wechsel auf ihn verlöre, was er noch nicht nachvollzogen hat',
+  'close-days': 'scrip books close sagt, warum es nicht geht',
+  'end-transactions': 'Beenden Sie die ältesten Transaktionen in pg_stat_activity: Der Worker wartet auf sie',
+  'run-work-for-batches':
+    'Läuft `scrip work` oder `scrip serve` ohne --no-work? `scrip batch show` sagt, was gescheitert ist',
+  'order-again':
+    '`scrip batch show {transactionId}` sagt, was gescheitert ist: Danach bestellt der Händler neu',
+  'run-work': 'Läuft `scrip work` oder `scrip serve` ohne --no-work?',
+  'tell-merchants': '`scrip webhook list` zeigt sie: Sagen Sie es ihren Händlern',
+  'mend-check': 'Beheben Sie das zuerst, dann führen Sie scrip doctor noch einmal aus',
+  'mend-database':
+    'Beheben Sie das zuerst, dann führen Sie scrip doctor für die übrigen Prüfungen noch einmal aus',
+};
