@@ -16,7 +16,7 @@ import {
   type Table,
 } from '../reports.ts';
 import { type Filters, useChangeFilters, useFilters, useParam } from '../ui/address.ts';
-import { AtField } from '../ui/at.tsx';
+import { AtInput } from '../ui/at.tsx';
 import { saveCsv } from '../ui/csv.ts';
 import { type Item, Rows } from '../ui/list.tsx';
 import { useWhenLoaded } from '../ui/loaded.ts';
@@ -63,13 +63,17 @@ export function Thing() {
         title={title}
         note={about && texts.reports[about.name].use}
       >
-        {about?.endsAnytime && <AtField />}
         {data && <Exports of={data} formats={about?.columns ?? {}} />}
         <Same name="books.report" given={{ report, ...query }} />
       </Head>
       <Stack>
         {days.data && (
-          <Interval key={JSON.stringify(query)} days={days.data} {...{ query, isOfMerchant, breakdown }} />
+          <Interval
+            key={JSON.stringify(query)}
+            days={days.data}
+            {...{ query, isOfMerchant, breakdown }}
+            endsAnytime={Boolean(about?.endsAnytime)}
+          />
         )}
         {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
         {unnumbered && <Unnumbered accounts={unnumbered} />}
@@ -95,6 +99,7 @@ type IntervalProps = {
   query: Chosen;
   isOfMerchant: boolean;
   breakdown: string | undefined;
+  endsAnytime: boolean;
 };
 
 /** The interval in the address, or the newest month. */
@@ -109,8 +114,8 @@ function chosenOf(search: Filters, days: readonly Day[]): Chosen {
   };
 }
 
-function Interval({ days, query, isOfMerchant, breakdown }: IntervalProps) {
-  const texts = useTexts().books;
+function Interval({ days, query, isOfMerchant, breakdown, endsAnytime }: IntervalProps) {
+  const { books: texts, at: past } = useTexts();
   const { label } = useWords();
   const change = useChangeFilters();
   const { merchants } = useMerchants();
@@ -167,7 +172,15 @@ function Interval({ days, query, isOfMerchant, breakdown }: IntervalProps) {
             onChange={(chosen) => setTyped({ ...typed, breakdown: chosen ?? undefined })}
           />
         )}
+        {endsAnytime && (
+          <AtInput label={past.label} at={query.at ?? ''} set={(at) => setTyped({ ...typed, at })} />
+        )}
         <Button type="submit">{texts.show}</Button>
+        {query.at && (
+          <Button variant="subtle" onClick={() => change({ ...query, at: undefined })}>
+            {past.now}
+          </Button>
+        )}
       </Group>
     </form>
   );

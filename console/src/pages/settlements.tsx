@@ -52,12 +52,7 @@ export function Screen() {
                 }
               : undefined
           }
-          empty={
-            <Empty
-              text={texts.empty[door === 'operator' ? 'settlements' : 'statements']}
-              action={<Actions primary acts={[draft]} />}
-            />
-          }
+          empty={<Empty text={texts.empty[door === 'operator' ? 'settlements' : 'statements']} />}
         />
         {offers('settlement.files') && (
           <List

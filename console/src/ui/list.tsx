@@ -1,6 +1,6 @@
 import { Button, Group, Skeleton, Title } from '@mantine/core';
 import { keepPreviousData, replaceEqualDeep, useInfiniteQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { Link, useRouterState } from '@tanstack/react-router';
 import {
   lazy,
   memo,
@@ -25,6 +25,7 @@ import { Empty, Problem } from './parts.tsx';
 import { pageOf } from './places.ts';
 import { type Selection, useSelection } from './selection.ts';
 import { isTight, Value } from './value.tsx';
+import { hasViewsOf } from './view-store.ts';
 import { useWords } from './words.ts';
 
 // The lists of the overview have no tools, and do not load them.
@@ -95,7 +96,8 @@ export function List(props: ListProps) {
   const { search, fixed = {}, limit = 50 } = props;
   const { narrow, cell, actions } = { ...shownAs(props.of), ...props };
   const texts = useTexts().list;
-  const { operations, door, shapeOf } = useApp();
+  const { operations, door, shapeOf, session } = useApp();
+  const pathname = useRouterState({ select: ({ location }) => location.pathname });
   const operation = operations?.get(props.of);
   const all = operation?.fields ?? [];
   // In the portal, everything belongs to one merchant.
@@ -151,11 +153,13 @@ export function List(props: ListProps) {
   // An empty list has nothing to filter or to export.
   const isBare = data !== undefined && items.length === 0 && !isFiltered;
   const hasTools = !isBare && (fields.length > 0 || (items.length > 0 && !props.brief));
+  // The place of their tabs is there before them, so that nothing moves.
+  const hasViews = names && hasViewsOf(session?.user.id ?? '', pathname);
   const hasHead = props.title !== undefined || hasTools || total;
   return (
     <section className="panel" aria-label={props.title} ref={section}>
       {names && (
-        <Suspense>
+        <Suspense fallback={hasViews && <div className="views" />}>
           <ViewTabs names={names} />
         </Suspense>
       )}

@@ -77,13 +77,7 @@ export function ListPage({ name, note, create, effect, children, ...list }: List
       <List
         {...list}
         search={search}
-        empty={
-          <Empty
-            icon={<Icon name={name} size={26} />}
-            text={empty[name]}
-            action={<Actions primary acts={acts} />}
-          />
-        }
+        empty={<Empty icon={<Icon name={name} size={26} />} text={empty[name]} />}
       />
     </>
   );

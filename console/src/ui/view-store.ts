@@ -17,6 +17,10 @@ export function storedViews(userId: string): string {
   return JSON.stringify(views);
 }
 
+/** Whether an account has views of lists on a page. */
+export const hasViewsOf = (userId: string, path: string): boolean =>
+  Object.keys(localStorage).some((key) => key.split('?')[0] === prefixOf(userId) + path);
+
 /** Calls a function when this tab or another one has changed a view. @returns a function that ends this */
 export function onViews(changed: () => void): () => void {
   addEventListener('storage', changed);
