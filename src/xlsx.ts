@@ -3,7 +3,7 @@ import type { Cell } from './csv.ts';
 import { DAY_MS } from './time.ts';
 
 /**
- * Tables as XLSX (ECMA-376): one sheet whose first row stays in sight. Texts are texts, whatever they look
+ * Tables as XLSX (ECMA-376): sheets whose first row stays in sight. Texts are texts, whatever they look
  * like: a spreadsheet runs none as a formula. It runs in browsers, too.
  */
 
@@ -43,23 +43,29 @@ const STYLES = `<styleSheet xmlns="${MAIN}"><numFmts count="${NUMBER_FORMATS.len
 ).join('')}</cellXfs>\
 <cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>`;
 
-/** The files around the sheet. */
-const FILES = {
+const numbered = (sheets: number) => Array.from({ length: sheets }, (_, at) => at + 1);
+
+/** Returns the files around the sheets. */
+const filesAround = (sheets: number): Readonly<Record<string, string>> => ({
   '[Content_Types].xml': `<Types xmlns="${PACKAGE}/content-types">\
 <Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>\
 <Default Extension="xml" ContentType="application/xml"/>\
 <Override PartName="/xl/workbook.xml" ContentType="${SHEET_TYPE}.sheet.main+xml"/>\
-<Override PartName="/xl/styles.xml" ContentType="${SHEET_TYPE}.styles+xml"/>\
-<Override PartName="/xl/worksheets/sheet1.xml" ContentType="${SHEET_TYPE}.worksheet+xml"/></Types>`,
+<Override PartName="/xl/styles.xml" ContentType="${SHEET_TYPE}.styles+xml"/>${numbered(sheets)
+    .map((n) => `<Override PartName="/xl/${sheetName(n)}" ContentType="${SHEET_TYPE}.worksheet+xml"/>`)
+    .join('')}</Types>`,
   '_rels/.rels': `<Relationships xmlns="${PACKAGE}/relationships">\
 <Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
-  'xl/workbook.xml': `<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets>\
-<sheet name="Scrip" sheetId="1" r:id="rId1"/></sheets></workbook>`,
-  'xl/_rels/workbook.xml.rels': `<Relationships xmlns="${PACKAGE}/relationships">\
-<Relationship Id="rId1" Type="${OFFICE}/worksheet" Target="worksheets/sheet1.xml"/>\
-<Relationship Id="rId2" Type="${OFFICE}/styles" Target="styles.xml"/></Relationships>`,
+  'xl/workbook.xml': `<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets>${numbered(sheets)
+    .map((n) => `<sheet name="Scrip${n === 1 ? '' : ` ${n}`}" sheetId="${n}" r:id="rId${n}"/>`)
+    .join('')}</sheets></workbook>`,
+  'xl/_rels/workbook.xml.rels': `<Relationships xmlns="${PACKAGE}/relationships">${numbered(sheets)
+    .map((n) => `<Relationship Id="rId${n}" Type="${OFFICE}/worksheet" Target="${sheetName(n)}"/>`)
+    .join('')}<Relationship Id="styles" Type="${OFFICE}/styles" Target="styles.xml"/></Relationships>`,
   'xl/styles.xml': STYLES,
-};
+});
+
+const sheetName = (number: number) => `worksheets/sheet${number}.xml`;
 
 const SHEET_BEGINS = `${HEAD}<worksheet xmlns="${MAIN}"><sheetViews><sheetView workbookViewId="0">\
 <pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/></sheetView></sheetViews>\
@@ -117,33 +123,40 @@ function lettersOf(column: number): string {
   return column < 26 ? last : lettersOf(Math.floor(column / 26) - 1) + last;
 }
 
-/** Writes the rows of the sheet. @throws RangeError for more than a sheet holds */
-async function* sheetOf(rows: AsyncIterable<readonly Cell[]> | Iterable<readonly Cell[]>) {
-  let text = SHEET_BEGINS;
-  let row = 0;
+const headRow = (cells: readonly Cell[]) =>
+  cells.map((cell, column) => textCell(`${lettersOf(column)}1`, String(cell), ` s="${STYLE.head}"`));
+
+/** Writes the rows of the sheets, each of which begins with the first row. @returns texts by their sheet */
+async function* sheetsOf(rows: Rows, rowsMax: number): AsyncGenerator<{ sheet: number; text: string }> {
+  let [sheet, row, text] = [1, 0, SHEET_BEGINS];
+  let head: readonly Cell[] | undefined;
+  const add = (cells: readonly string[]) => {
+    text += `<row r="${++row}">${cells.join('')}</row>`;
+  };
   for await (const cells of rows) {
-    if (++row > ROWS_MAX) throw new RangeError(`a sheet has at most ${ROWS_MAX} rows: choose fewer days`);
-    const written = cells.map((cell, column) =>
-      row === 1
-        ? textCell(`${lettersOf(column)}1`, String(cell), ` s="${STYLE.head}"`)
-        : cellAt(`${lettersOf(column)}${row}`, cell),
-    );
-    text += `<row r="${row}">${written.join('')}</row>`;
+    if (head && row === rowsMax) {
+      yield { sheet, text: text + SHEET_ENDS };
+      [sheet, row, text] = [sheet + 1, 0, SHEET_BEGINS];
+      add(headRow(head));
+    }
+    add(head ? cells.map((cell, column) => cellAt(`${lettersOf(column)}${row + 1}`, cell)) : headRow(cells));
+    head ??= cells;
     if (text.length < PIECE) continue;
-    yield text;
+    yield { sheet, text };
     text = '';
   }
-  yield text + SHEET_ENDS;
+  yield { sheet, text: text + SHEET_ENDS };
 }
+
+type Rows = AsyncIterable<readonly Cell[]> | Iterable<readonly Cell[]>;
 
 /**
  * Writes a table as XLSX, piece by piece, so that memory does not grow with it.
  * @param rows the first one has the names of the columns
- * @throws RangeError for more rows than a sheet holds; errors of the rows
+ * @param rowsMax of a sheet; more rows go on in another one
+ * @throws errors of the rows
  */
-export async function* writeXlsx(
-  rows: AsyncIterable<readonly Cell[]> | Iterable<readonly Cell[]>,
-): AsyncGenerator<Uint8Array> {
+export async function* writeXlsx(rows: Rows, rowsMax = ROWS_MAX): AsyncGenerator<Uint8Array> {
   let pieces: Uint8Array[] = [];
   let failed: Error | null = null;
   const zip = new Zip((error, piece) => {
@@ -155,16 +168,21 @@ export async function* writeXlsx(
     zip.add(file);
     return file;
   };
-  for (const [name, text] of Object.entries(FILES)) add(name).push(strToU8(HEAD + text), true);
-  const sheet = add('xl/worksheets/sheet1.xml');
-  for await (const text of sheetOf(rows)) {
-    sheet.push(strToU8(text), false);
+  const files: ZipDeflate[] = [];
+  for await (const { sheet, text } of sheetsOf(rows, rowsMax)) {
+    if (sheet > files.length) {
+      files.at(-1)?.push(new Uint8Array(), true);
+      files.push(add(`xl/${sheetName(sheet)}`));
+    }
+    files.at(-1)?.push(strToU8(text), false);
     yield* pieces;
     pieces = [];
     // Compression is work of this thread. Calls that wait have their turn.
     await new Promise((resolve) => setTimeout(resolve));
   }
-  sheet.push(new Uint8Array(), true);
+  files.at(-1)?.push(new Uint8Array(), true);
+  for (const [name, text] of Object.entries(filesAround(files.length)))
+    add(name).push(strToU8(HEAD + text), true);
   zip.end();
   if (failed) throw failed;
   yield* pieces;

@@ -56,6 +56,30 @@ test('a workbook has amounts, days and times as values, and ids as texts', async
   assert.match(sheet, /<pane ySplit="1" [^>]*state="frozen"\/>/);
 });
 
+test('more rows than a sheet holds go on in another one, under the same head', async () => {
+  const rows = [['name'], ...['a', 'b', 'c', 'd', 'e'].map((each) => [each])];
+  const files = unzipSync(Buffer.concat(await Array.fromAsync(writeXlsx(rows, 3))));
+  const textsIn = (name: string) =>
+    [...strFromU8(files[name] ?? new Uint8Array()).matchAll(/r="(A\d)".*?<t [^>]*>(\w+)</g)].map(
+      ([, place, text]) => `${place} ${text}`,
+    );
+  const sheets = Object.keys(files).filter((name) => name.startsWith('xl/worksheets/'));
+  assert.deepEqual(sheets.map(textsIn), [
+    ['A1 name', 'A2 a', 'A3 b'],
+    ['A1 name', 'A2 c', 'A3 d'],
+    ['A1 name', 'A2 e'],
+  ]);
+  const workbook = strFromU8(files['xl/workbook.xml'] ?? new Uint8Array());
+  assert.deepEqual(workbook.match(/(?<=name=")[^"]+/g), ['Scrip', 'Scrip 2', 'Scrip 3']);
+  // Each sheet is declared, and leads to its file.
+  const types = strFromU8(files['[Content_Types].xml'] ?? new Uint8Array());
+  const targets = strFromU8(files['xl/_rels/workbook.xml.rels'] ?? new Uint8Array());
+  for (const name of sheets) {
+    assert.ok(types.includes(`PartName="/${name}"`), name);
+    assert.ok(targets.includes(`Target="${name.replace('xl/', '')}"`), name);
+  }
+});
+
 test('a number with more digits than a spreadsheet keeps, and a day that it cannot show, are texts', async () => {
   const { cells } = await read([
     ['a'],

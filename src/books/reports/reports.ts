@@ -249,8 +249,8 @@ export const reportCsvFile = reading({
   name: 'books.report-csv',
   summary: 'Get a report as a file: CSV, or a workbook (XLSX); for R8, all transactions of a merchant',
   description:
-    'A workbook has the columns of the CSV on one sheet: figures are numbers, times are in UTC, and the ' +
-    'numbers of vouchers are texts. A sheet holds 1,048,576 rows.',
+    'A workbook has the columns of the CSV: figures are numbers, times are in UTC, and the numbers of ' +
+    'vouchers are texts. A sheet holds 1,048,576 rows; more go on in another one.',
   path: '/books/reports/:report/csv',
   command: 'books report',
   input: {
