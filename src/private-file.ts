@@ -1,16 +1,44 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { open } from 'node:fs/promises';
+import { lstat, open, readdir, rm } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
 /** Files that only their owner can read. Each has a draft name until it is complete. */
 
-/** Matches the names of drafts, for code that removes the drafts of a process that died. */
-export const DRAFT = /\.[0-9a-f]{12}\.part$/;
+/** Ends the name of a draft: the id of its process, which 0.1.0 did not write, and chance. */
+const DRAFT = /^\.(?:(\d{1,10})-)?[0-9a-f]{12}\.part$/;
 
-/** Returns a new name in the folder of a path. Rename or link the file to its path once it is complete. */
-export function draftName(path: string): string {
-  return `${path}.${randomBytes(6).toString('hex')}.part`;
+/**
+ * Returns a new name for a file or folder, in the folder of its path: rename or link it to the path once it is
+ * complete. The drafts of the same path that killed processes left are removed: they may hold codes and PINs.
+ */
+export async function newDraft(path: string): Promise<string> {
+  const folder = dirname(path);
+  // A folder that does not exist or cannot be read is refused where the draft is made.
+  for (const name of await readdir(folder).catch(() => []))
+    if (name.startsWith(basename(path))) await removeAbandoned(join(folder, name), path);
+  return `${path}.${process.pid}-${randomBytes(6).toString('hex')}.part`;
+}
+
+async function removeAbandoned(draft: string, path: string): Promise<void> {
+  const found = DRAFT.exec(basename(draft).slice(basename(path).length));
+  if (!found || (found[1] !== undefined && isAlive(Number(found[1])))) return;
+  const facts = await lstat(draft).catch(() => undefined);
+  // In a shared folder, another account may have chosen the name.
+  if (facts?.uid === process.getuid?.()) await rm(draft, { recursive: true, force: true });
+}
+
+/**
+ * Whether a process runs. One of another container does not seem to: if it writes to the same path just then,
+ * it finds its draft gone, and fails.
+ */
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { draftName, writePrivate } from '../private-file.ts';
+import { newDraft, writePrivate } from '../private-file.ts';
 import { CommandError, fail } from './output.ts';
 
 /**
@@ -29,7 +29,7 @@ export async function writeWhole(
   pieces: AsyncIterable<string | Buffer> | string[],
   force: boolean,
 ): Promise<void> {
-  const draft = draftName(join(dirname(path), `.${basename(path).slice(0, 100)}`));
+  const draft = await newDraft(join(dirname(path), `.${basename(path).slice(0, 100)}`));
   const discard = () => rmSync(draft, { force: true });
   // Even if the process exits without waiting.
   process.once('exit', discard);

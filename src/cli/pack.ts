@@ -8,7 +8,7 @@ import { reportCsvFile } from '../books/reports/reports.ts';
 import type { Service } from '../context.ts';
 import { merchants } from '../merchants/merchants.ts';
 import { users } from '../people/users.ts';
-import { draftName, writePrivate } from '../private-file.ts';
+import { newDraft, writePrivate } from '../private-file.ts';
 import { addDays, isoDay } from '../time.ts';
 import { withService } from './open.ts';
 import { fail, printJson, say } from './output.ts';
@@ -58,7 +58,7 @@ async function pack(dir: string, { json, ...wanted }: Options): Promise<void> {
   if (await lstat(dir).catch(() => undefined)) fail(`${dir} is there already: name a new folder`);
   await withService(async (service) => {
     const interval = toInterval(await listDays(service, {}), wanted);
-    const draft = draftName(dir);
+    const draft = await newDraft(dir);
     await mkdir(draft, { mode: 0o700 });
     try {
       const files = await writePack(service, interval, draft);

@@ -6,6 +6,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { newDraft } from '../private-file.ts';
 import { isDistributed } from './distribute.ts';
 import { type Authenticator, requireAuthentic, type Writer } from './embedded.ts';
 import { StartError, sqlState } from './errors.ts';
@@ -92,9 +93,8 @@ export async function dump(
   const path = resolve(folder);
   await requireEmpty(path);
   const client = await connectOwner(url);
-  const draft = `${path}.partial`;
+  const draft = await newDraft(path);
   try {
-    await rm(draft, { recursive: true, force: true });
     await mkdir(draft, { recursive: true, mode: 0o700 });
     await client.query('begin isolation level repeatable read, read only');
     const manifest = await write(client, draft, version);

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { link, open, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
-import { DRAFT, draftName, writePrivate } from '../private-file.ts';
+import { newDraft, writePrivate } from '../private-file.ts';
 import { findKms, type Kms, type KmsSettings } from './kms.ts';
 import { derive, KEY_BYTES, KeyRing, type RingKey, ringKey } from './ring.ts';
 import { openRing, sealRing } from './sealed.ts';
@@ -129,7 +129,7 @@ const sealed = async (ring: string, kms: Kms | undefined, older?: string) =>
   kms ? sealRing(ring, kms, older) : ring;
 
 async function writeDraft(file: string, text: string): Promise<string> {
-  const draft = draftName(file);
+  const draft = await newDraft(file);
   await writePrivate(draft, [text]);
   return draft;
 }
@@ -153,14 +153,13 @@ export async function addToKeyFile(file: KeyFile): Promise<string> {
   return key.slice(0, key.indexOf(':'));
 }
 
-/** Removes a key from a key file, and the drafts of processes that died. */
+/** Removes a key from a key file. */
 export async function removeFromKeyFile(file: KeyFile, keyId: string): Promise<void> {
   await change(file, (ring) => {
     const entries = ring.split(/[,\n]/).map((entry) => entry.trim());
     const left = entries.filter((entry) => entry !== '' && !entry.startsWith(`${keyId}:`));
     return `${left.join('\n')}\n`;
   });
-  await removeDrafts(file.path);
   await syncFolder(file.path);
 }
 
@@ -170,15 +169,7 @@ export async function removeFromKeyFile(file: KeyFile, keyId: string): Promise<v
  */
 export async function rewriteKeyFile({ path, kms }: KeyFile, ring: string): Promise<void> {
   await rename(await writeDraft(path, await sealed(ring, kms)), path);
-  await removeDrafts(path);
   await syncFolder(path);
-}
-
-async function removeDrafts(file: string): Promise<void> {
-  for (const name of await readdir(dirname(file))) {
-    if (DRAFT.test(name) && name.replace(DRAFT, '') === basename(file))
-      await unlink(join(dirname(file), name));
-  }
 }
 
 /** Whether other accounts of this machine can read a key file. */

@@ -72,6 +72,23 @@ test('each image of a deployment has an exact tag, and that of Scrip is this ver
   }
 });
 
+test('the image leaves out packages under the names that the lockfile has', async () => {
+  const [image, lock] = (await Promise.all(
+    ['Dockerfile', '../package-lock.json'].map((name) => readFile(new URL(name, FOLDER), 'utf8')),
+  )) as [string, string];
+  const packages = Object.keys(JSON.parse(lock).packages);
+  const removed = [...image.matchAll(/ (node_modules\/[^.\s*]+)(\*?)/g)]
+    .filter(([, path]) => !image.includes(`COPY --from=build /scrip/${path} `))
+    .map(([, path = '', star]) => ({ path, isWhole: star === '' }));
+  for (const { path, isWhole } of removed)
+    assert.ok(
+      packages.some((each) => (isWhole ? `${each}/`.startsWith(`${path}/`) : each.startsWith(path))),
+      path,
+    );
+  // The image has a Node of its own, and `npm prune` puts that of the lockfile back.
+  assert.equal(removed.filter(({ path }) => path === 'node_modules/node-linux-').length, 2);
+});
+
 test('the digests are those of every image that is not built here', async (t) => {
   const folder = folderOf(t);
   // In the place of Docker: the digest tells which image was asked for.

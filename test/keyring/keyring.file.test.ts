@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { chmod, readdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import {
   addToKeyFile,
@@ -10,7 +11,6 @@ import {
   readKeyRing,
   rewriteKeyFile,
 } from '../../src/keyring/file.ts';
-import { draftName } from '../../src/private-file.ts';
 import { folderOf } from '../support/folder.ts';
 
 /** The key file: whoever loses it loses the vouchers, and whoever reads it can open them. */
@@ -27,16 +27,18 @@ test('of two first starts one creates the key file, and the other leaves it as i
   assert.deepEqual(await readdir(dirname(file.path)), ['keys']);
 });
 
-test('a change removes the drafts of the key file, and no other file', async (t) => {
+test('a change removes the drafts of the key file that killed processes left, and no other file', async (t) => {
   const file = keyFile({ dataDir: folderOf(t) });
   await createKeyFile(file);
   const keyId = await addToKeyFile(file);
   const ring = await readFile(file.path, 'utf8');
   assert.deepEqual(readKeyRing(ring, 'it').holds(keyId), true);
-  const other = draftName(`${file.path}-of-another`);
-  for (const path of [draftName(file.path), other]) await writeFile(path, 'left');
+  const { pid } = spawnSync(process.execPath, ['--version']);
+  const left = ['keys.0123456789ab.part', `keys.${pid}-0123456789ab.part`];
+  const kept = ['keys', `keys.${process.pid}-0123456789ab.part`, 'keys-old.0123456789ab.part'];
+  for (const name of [...left, ...kept.slice(1)]) await writeFile(join(dirname(file.path), name), 'left');
   await rewriteKeyFile(file, ring);
-  assert.deepEqual((await readdir(dirname(file.path))).sort(), ['keys', other.split('/').at(-1)].sort());
+  assert.deepEqual((await readdir(dirname(file.path))).sort(), kept.sort());
   assert.equal(await readFile(file.path, 'utf8'), ring);
 });
 

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { writePublic } from '../../src/books/publish.ts';
+import { writeWhole } from '../../src/cli/file.ts';
+import { newDraft } from '../../src/private-file.ts';
+import { folderOf } from '../support/folder.ts';
+import type { Scope } from '../support/scope.ts';
+
+/** Starts a process that has written the beginning of an export, and does not go on. */
+async function startExport(t: Scope, path: string) {
+  const program = `
+    import { writeWhole } from ${JSON.stringify(new URL('../../src/cli/file.ts', import.meta.url).href)};
+    async function* pieces() {
+      yield 'code,pin\\n';
+      process.stdout.write('begun');
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+    }
+    await writeWhole(${JSON.stringify(path)}, pieces(), true);`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program]);
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  return child;
+}
+
+test('what a killed process has written of a file is removed when the file is written again', async (t) => {
+  const folder = folderOf(t);
+  const [codes, others] = [join(folder, 'codes.csv'), join(folder, 'others.csv')];
+  const [killed, alive] = await Promise.all([startExport(t, codes), startExport(t, others)]);
+  killed.kill('SIGKILL');
+  await once(killed, 'close');
+  await writeWhole(others, ['others'], true);
+  assert.equal((await readdir(folder)).filter((name) => name.endsWith('.part')).length, 2);
+
+  await writeWhole(codes, ['codes'], true);
+  const [left, ...more] = (await readdir(folder)).filter((name) => name.endsWith('.part'));
+  assert.match(String(left), /^\.others\.csv\./);
+  assert.deepEqual(more, []);
+
+  alive.kill('SIGKILL');
+  await once(alive, 'close');
+  await writeWhole(others, ['others'], true);
+  assert.deepEqual((await readdir(folder)).sort(), ['codes.csv', 'others.csv']);
+  assert.equal(await readFile(codes, 'utf8'), 'codes');
+});
+
+test('a draft of a folder or of a published file is removed with what it holds', async (t) => {
+  const folder = folderOf(t);
+  for (const name of ['pack', 'checkpoint']) await mkdir(join(folder, `${name}.99999999-0123456789ab.part`));
+  await writeFile(join(folder, 'pack.99999999-0123456789ab.part', 'owed.csv'), 'owed');
+  await writePublic(join(folder, 'checkpoint'), 'text');
+  await newDraft(join(folder, 'pack'));
+  assert.deepEqual(await readdir(folder), ['checkpoint']);
+});
