@@ -103,7 +103,8 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
       type: types.find((type) => type !== 'null') ?? 'string',
       words: words.filter((word) => word !== null).map(String),
       names,
-      description: schema.description ?? '',
+      // The command encodes a file itself.
+      description: (schema.description ?? '').replace(', in base64', ''),
     };
   });
 }

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { type Command, Option as CommanderOption } from 'commander';
 import type { Service } from '../context.ts';
 import type { AnyOperation } from '../operation.ts';
 import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
+import { readWhole } from './file.ts';
 import { amountText, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseValue, repeat } from './parse.ts';
 import { LISTED_MAX, listCommand, performCommand, performFile } from './perform.ts';
@@ -181,11 +181,13 @@ function inputOf(options: readonly Option[], args: readonly string[], given: Opt
   return Object.fromEntries(entries);
 }
 
-function readValue({ isFromStdin, file }: Option, typed: unknown): unknown {
-  if (isFromStdin) return readFileSync(0, 'utf8').trim();
+function readValue(option: Option, typed: unknown): unknown {
+  const { isFromStdin, file } = option;
+  if (isFromStdin) return readWhole(0, shownOption(option)).toString().trim();
   if (!file) return typed;
-  if (file !== 'lines') return readFileSync(String(typed), file);
-  const lines = readFileSync(typed === '-' ? 0 : String(typed), 'utf8').split(/\r?\n/);
+  const content = readWhole(file === 'lines' && typed === '-' ? 0 : String(typed), shownOption(option));
+  if (file !== 'lines') return content.toString(file);
+  const lines = content.toString().split(/\r?\n/);
   return lines.map((line) => line.trim()).filter(Boolean);
 }
 

@@ -1,8 +1,8 @@
-import { rmSync } from 'node:fs';
+import { closeSync, openSync, readSync, rmSync } from 'node:fs';
 import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { newDraft, writePrivate } from '../private-file.ts';
-import { CommandError, fail } from './output.ts';
+import { CommandError, fail, wrongUsage } from './output.ts';
 
 /**
  * Refuses a path that cannot be written, before the command starts its work.
@@ -18,6 +18,32 @@ export async function checkTarget(path: string, force: boolean): Promise<void> {
   if (found && !found.isFile()) fail(`${path} is there, and no ordinary file`);
   if (found && !force) fail(`${path} is there already: --force overwrites it`);
   await look(dirname(path));
+}
+
+/** What one command takes of a file; the field of the operation has a bound of its own. */
+const READ_MAX_BYTES = 64 * 1024 ** 2;
+const PIECE_BYTES = 64 * 1024;
+
+/**
+ * Reads a file, or standard input (0), to its end.
+ * @param subject names it in the message
+ * @throws CommandError if it is too large, as a device without an end is
+ */
+export function readWhole(path: string | 0, subject: string): Buffer {
+  const file = path === 0 ? path : openSync(path, 'r');
+  try {
+    const pieces: Buffer[] = [];
+    for (let bytes = 0; ; ) {
+      const piece = Buffer.alloc(PIECE_BYTES);
+      const read = readSync(file, piece);
+      if (read === 0) return Buffer.concat(pieces);
+      bytes += read;
+      if (bytes > READ_MAX_BYTES) wrongUsage(`${subject} has more than ${READ_MAX_BYTES / 1024 ** 2} MB`);
+      pieces.push(piece.subarray(0, read));
+    }
+  } finally {
+    if (file !== 0) closeSync(file);
+  }
 }
 
 /**

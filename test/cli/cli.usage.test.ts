@@ -57,6 +57,28 @@ describe('the command line', () => {
     assert.deepEqual(asDocument, { status: USAGE, code: 'usage' });
   });
 
+  test('refuses a file without an end, and names a file as one, not as base64', async () => {
+    const given = ['--account', 'House', '--format', 'csv'];
+    const { status } = await operator.fails(
+      /^scrip: the file has more than 64 MB$/m,
+      'bank',
+      'import',
+      '/dev/zero',
+      ...given,
+    );
+    assert.equal(status, USAGE);
+    await operator.fails(
+      /^scrip: --serials has more than 64 MB$/m,
+      'voucher',
+      'bulk',
+      'block',
+      '--serials',
+      '/dev/zero',
+    );
+    const { out } = await operator.run('bank', 'import', '--help');
+    assert.doesNotMatch(out, /base64/);
+  });
+
   test('refuses an option that is given twice, unless it is a list', async () => {
     const cases: [RegExp, string[]][] = [
       [/--amount is given twice/, topUp('--amount', '5', '--amount', '6')],
