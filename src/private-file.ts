@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, rmSync } from 'node:fs';
 import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -10,8 +10,9 @@ import { pipeline } from 'node:stream/promises';
 const DRAFT = /^\.(?:(\d{1,10})-)?[0-9a-f]{12}\.part$/;
 
 /**
- * Returns a new name for a file or folder, in the folder of its path: rename or link it to the path once it is
- * complete. The drafts of the same path that killed processes left are removed: they may hold codes and PINs.
+ * Returns a new name for a file or folder, in the folder of its path: rename or link it to the path once it
+ * is complete. The drafts of the same path that killed processes left are removed: they may hold codes and
+ * PINs.
  */
 export async function newDraft(path: string): Promise<string> {
   const folder = dirname(path);
@@ -19,6 +20,23 @@ export async function newDraft(path: string): Promise<string> {
   for (const name of await readdir(folder).catch(() => []))
     if (name.startsWith(basename(path))) await removeAbandoned(join(folder, name), path);
   return `${path}.${process.pid}-${randomBytes(6).toString('hex')}.part`;
+}
+
+/**
+ * Makes a file or folder under a draft name, and removes what is left under it, even if the process exits
+ * meanwhile, as a signal makes it do.
+ * @param make renames or links the draft to its path once it is complete
+ */
+export async function withDraft<Made>(path: string, make: (draft: string) => Promise<Made>): Promise<Made> {
+  const draft = await newDraft(path);
+  const discard = () => rmSync(draft, { recursive: true, force: true });
+  process.once('exit', discard);
+  try {
+    return await make(draft);
+  } finally {
+    discard();
+    process.off('exit', discard);
+  }
 }
 
 async function removeAbandoned(draft: string, path: string): Promise<void> {

@@ -1,7 +1,7 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Service } from '../context.ts';
-import { newDraft } from '../private-file.ts';
+import { withDraft } from '../private-file.ts';
 import { Problem } from '../problem.ts';
 import {
   type Checkpoint,
@@ -126,12 +126,8 @@ function findDifferences(
 
 /** Writes a file that everybody may read, completely or not at all. */
 export async function writePublic(path: string, text: string): Promise<void> {
-  const draft = await newDraft(path);
-  try {
+  await withDraft(path, async (draft) => {
     await writeFile(draft, text, { mode: 0o644, flag: 'wx', flush: true });
     await rename(draft, path);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  });
 }

@@ -1,7 +1,7 @@
-import { closeSync, openSync, readSync, rmSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { newDraft, writePrivate } from '../private-file.ts';
+import { withDraft, writePrivate } from '../private-file.ts';
 import { CommandError, fail, wrongUsage } from './output.ts';
 
 /**
@@ -55,11 +55,7 @@ export async function writeWhole(
   pieces: AsyncIterable<string | Buffer> | string[],
   force: boolean,
 ): Promise<void> {
-  const draft = await newDraft(join(dirname(path), `.${basename(path).slice(0, 100)}`));
-  const discard = () => rmSync(draft, { force: true });
-  // Even if the process exits without waiting.
-  process.once('exit', discard);
-  try {
+  await withDraft(join(dirname(path), `.${basename(path).slice(0, 100)}`), async (draft) => {
     await writePrivate(draft, pieces).catch((error: NodeJS.ErrnoException) => {
       throw error.syscall === 'open' ? explain(error, path) : error;
     });
@@ -73,10 +69,7 @@ export async function writeWhole(
           return rename(draft, path);
         throw error;
       });
-  } finally {
-    discard();
-    process.off('exit', discard);
-  }
+  });
 }
 
 function explain(error: NodeJS.ErrnoException, path: string): Error {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { lstat, mkdir, rename, rm } from 'node:fs/promises';
+import { lstat, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { accounts } from '../bank/accounts.ts';
@@ -8,7 +8,7 @@ import { reportCsvFile } from '../books/reports/reports.ts';
 import type { Service } from '../context.ts';
 import { merchants } from '../merchants/merchants.ts';
 import { users } from '../people/users.ts';
-import { newDraft, writePrivate } from '../private-file.ts';
+import { withDraft, writePrivate } from '../private-file.ts';
 import { addDays, isoDay } from '../time.ts';
 import { withService } from './open.ts';
 import { fail, printJson, say } from './output.ts';
@@ -58,16 +58,13 @@ async function pack(dir: string, { json, ...wanted }: Options): Promise<void> {
   if (await lstat(dir).catch(() => undefined)) fail(`${dir} is there already: name a new folder`);
   await withService(async (service) => {
     const interval = toInterval(await listDays(service, {}), wanted);
-    const draft = await newDraft(dir);
-    await mkdir(draft, { mode: 0o700 });
-    try {
+    await withDraft(dir, async (draft) => {
+      await mkdir(draft, { mode: 0o700 });
       const files = await writePack(service, interval, draft);
       await rename(draft, dir);
       if (json) printJson({ folder: dir, ...interval, files });
       else say(`${files} files of ${interval.from} to ${interval.to} (exclusive) in ${dir}`);
-    } finally {
-      await rm(draft, { recursive: true, force: true });
-    }
+    });
   });
 }
 

@@ -6,7 +6,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { newDraft } from '../private-file.ts';
+import { withDraft } from '../private-file.ts';
 import { isDistributed } from './distribute.ts';
 import { type Authenticator, requireAuthentic, type Writer } from './embedded.ts';
 import { StartError, sqlState } from './errors.ts';
@@ -93,22 +93,22 @@ export async function dump(
   const path = resolve(folder);
   await requireEmpty(path);
   const client = await connectOwner(url);
-  const draft = await newDraft(path);
   try {
-    await mkdir(draft, { recursive: true, mode: 0o700 });
-    await client.query('begin isolation level repeatable read, read only');
-    const manifest = await write(client, draft, version);
-    const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
-    const files = { [MANIFEST]: text, ...(writer && { [TAG]: `${writer.sign(textToSign(text))}\n` }) };
-    for (const [name, content] of Object.entries(files))
-      await writeFile(join(draft, name), content, { mode: 0o600, flush: true });
-    const handle = await open(draft);
-    await handle.sync().finally(() => handle.close());
-    await rm(path, { recursive: true, force: true });
-    await rename(draft, path);
-    return manifest;
+    return await withDraft(path, async (draft) => {
+      await mkdir(draft, { recursive: true, mode: 0o700 });
+      await client.query('begin isolation level repeatable read, read only');
+      const manifest = await write(client, draft, version);
+      const text = `${JSON.stringify(manifest, undefined, 2)}\n`;
+      const files = { [MANIFEST]: text, ...(writer && { [TAG]: `${writer.sign(textToSign(text))}\n` }) };
+      for (const [name, content] of Object.entries(files))
+        await writeFile(join(draft, name), content, { mode: 0o600, flush: true });
+      const handle = await open(draft);
+      await handle.sync().finally(() => handle.close());
+      await rm(path, { recursive: true, force: true });
+      await rename(draft, path);
+      return manifest;
+    });
   } catch (error) {
-    await rm(draft, { recursive: true, force: true });
     throw explain(error, path);
   } finally {
     await client.end();

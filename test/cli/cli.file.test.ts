@@ -55,3 +55,25 @@ test('a draft of a folder or of a published file is removed with what it holds',
   await newDraft(join(folder, 'pack'));
   assert.deepEqual(await readdir(folder), ['checkpoint']);
 });
+
+test('a draft is removed when a signal makes the process exit, as that of a pack', async (t) => {
+  const folder = folderOf(t);
+  const { href } = new URL('../../src/private-file.ts', import.meta.url);
+  const program = `
+    import { mkdir, writeFile } from 'node:fs/promises';
+    import { withDraft } from ${JSON.stringify(href)};
+    process.on('SIGTERM', () => process.exit(130));
+    await withDraft(${JSON.stringify(join(folder, 'pack'))}, async (draft) => {
+      await mkdir(draft);
+      await writeFile(draft + '/owed.csv', 'owed');
+      process.stdout.write('begun');
+      await new Promise((resolve) => setTimeout(resolve, 600_000));
+    });`;
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program]);
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  assert.equal((await readdir(folder)).length, 1);
+  child.kill('SIGTERM');
+  await once(child, 'close');
+  assert.deepEqual(await readdir(folder), []);
+});
