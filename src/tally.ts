@@ -13,7 +13,7 @@ export type Tallied<Event> = {
   readonly sources: readonly string[];
 };
 
-/** The delay of what is written, so that the events of a moment are written together. */
+/** How long events wait to be written, so that those of a moment are written together. */
 const WRITE_MS = 1_000;
 
 type Counted<Event> = {
@@ -41,7 +41,7 @@ export class Tally<Event> {
   /**
    * Counts an event.
    * @param key events of one key are counted together
-   * @param other in place of `event` if there are too many keys, with the key `''`
+   * @param other is counted in place of `event`, under the key `''`, if there are too many keys
    */
   count(key: string, event: Event, source: string, other: Event, now: Date): void {
     this.#end(now);

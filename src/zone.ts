@@ -30,12 +30,12 @@ export function spanOfDay(db: Queries, day: string): Promise<SpanOfDay> {
   return ofBooks(db, columns);
 }
 
-/** Returns the zone of the books, for the days of many times. */
+/** Returns the zone of the books, to find the days of many times. */
 export async function zoneOfBooks(db: Queries): Promise<string> {
   return (await ofBooks<{ zone: string }>(db, sql`zone`)).zone;
 }
 
-/** Returns the day that it is now. */
+/** Returns the present day. */
 export async function today({ db, clock }: Pick<Service, 'db' | 'clock'>): Promise<string> {
   const day = sql`(${clock()}::timestamptz at time zone zone)::date::text as day`;
   return (await ofBooks<{ day: string }>(db, day)).day;

@@ -65,14 +65,17 @@ const RUNS: Readonly<Record<Place, (name: string) => boolean>> = {
 /** The files that take some ten seconds or more on a quiet machine of two cores (`--times`). */
 const LONG = new Set(
   `
-    approvals approvals.decisions batches.background batches.export batches.failures batches.production
-    books.forgeries books.property books.refunds books.reports books.taken-back books.tampering books.tax
-    books.ugly claims.hours cli.audit.commands cli.batch cli.merchants cli.outcome cli.webhooks
-    conformance.exactly-once conformance.misbehave current-folder.attacks db.away documents.attacks.growth
-    generate give-up http.attacks.growth http.download http.fuzz http.overload import.vouchers keys.kms
-    keys.rotate list.rows model operator.table operator.till people.attacks people.lockout.attacks pin.guard
-    reconcile.differences redeem.race release reseal sandbox sdk.cli sdk.download sdk.listen sdk.network
-    sdk.python secrets.whole serve.drain settlement settlement.payout sheets soak webhooks.delivery
+    approvals approvals.decisions audit.states batches.background batches.export batches.failures
+    batches.production books.forgeries books.never-activated books.property books.refunds
+    books.reports books.taken-back books.tampering books.tax books.ugly claims.hours
+    cli.audit.commands cli.batch cli.merchants cli.outcome cli.webhooks
+    conformance.exactly-once conformance.misbehave current-folder.attacks db.away
+    documents.attacks.growth generate give-up http.attacks.growth http.download http.fuzz
+    http.overload import.vouchers keys.kms keys.rotate list.rows model operator.table operator.till
+    people.attacks people.lockout.attacks people.persons.attacks pin.guard
+    reconcile.differences redeem.race release reseal sandbox sdk.cli sdk.download sdk.listen
+    sdk.network sdk.pending sdk.python sdk.undo secrets.whole serve.drain settlement
+    settlement.payout sheets soak webhooks.delivery
 `
     .trim()
     .split(/\s+/),

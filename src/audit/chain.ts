@@ -21,7 +21,7 @@ export const SaidRow = Type.Object({
   reason: NullableText,
   before: NullableText,
   after: NullableText,
-  /** JSON: the digests of what is set of the subjects of the change (states.ts). */
+  /** JSON: the digests of what operators set on the subjects of the change (states.ts). */
   states: NullableText,
 });
 const SAID = Object.keys(SaidRow.properties) as (keyof Static<typeof SaidRow>)[];

@@ -22,8 +22,8 @@ export function recordRefusal(service: Service, event: RefusedEvent): void {
 }
 
 /**
- * Writes what is due, after what is being written already. If it cannot be written, it is lost: the log still
- * has it.
+ * Writes the counts that are due, after those that are being written. Counts that cannot be written are lost:
+ * the log has a line for each refusal.
  * @param all also the counts of the present period, before the process ends
  */
 export const flushRefusals = inOrder(async (service, all: boolean = false) => {

@@ -27,7 +27,7 @@ const OF_SETTLEMENT = { key: 't.settlement_id', type: 'integer' } as const;
 const ONLY = { key: "''", type: 'text' } as const;
 
 /**
- * The kinds of subjects, with the tables that hold what is set of them. The subject is the kind and the key,
+ * The kinds of subjects, with the tables that hold what operators set. The subject is the kind and the key,
  * such as `merchant 5`.
  */
 export const STATES: Readonly<Record<string, readonly Part[]>> = {
@@ -101,7 +101,7 @@ export const STATES: Readonly<Record<string, readonly Part[]>> = {
   ],
 };
 
-/** What is set of a voucher. `v` is its row. */
+/** What operators set on a voucher. `v` is its row. */
 const VOUCHER = `jsonb_build_object('expires_at', v.expires_at, 'blocked_at', v.blocked_at,
   'closed', v.closed, 'replaced_by', v.replaced_by)`;
 export const VOUCHER_SUBJECT = 'voucher ';

@@ -5,8 +5,8 @@ import { Line, Text, Time } from '../schema.ts';
 
 /**
  * Backups of the operator's own server, which its own tools make. They report each one, so that
- * `scrip doctor` and the metric know how old the last one is. The audit keeps the reports: a false one would
- * hide that a backup is missing, and there it has its author.
+ * `scrip doctor` and the metric know how old the last one is. The audit keeps the reports with their
+ * authors: a false one would hide that a backup is missing.
  */
 
 const note = changing({

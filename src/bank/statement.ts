@@ -39,7 +39,7 @@ const BANK_RULES = [
   'camt053',
 ] as const;
 
-/** What is noted of a statement that can be imported all the same. */
+/** The notes on a statement that can still be imported. */
 const BANK_NOTES = ['zero', 'otherAccount', 'newNumber', 'gap', 'missing'] as const;
 
 const Finding = <const Rules extends readonly string[]>(rules: Rules) =>

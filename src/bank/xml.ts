@@ -124,7 +124,7 @@ class Reader {
     return true;
   }
 
-  /** Returns the text up to an end, which is passed. */
+  /** Returns the text before an end, and skips both. */
   #until(end: string): string {
     const found = this.#text.indexOf(end, this.#at);
     if (found === -1) this.#fail(`${end} is missing: the file was cut off`);

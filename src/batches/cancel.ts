@@ -12,7 +12,7 @@ const CHUNK = 5_000;
 /**
  * Cancels a batch that is being produced. From this transaction on, none of its vouchers can be seen or
  * spent, and the whole price is back on the float. The vouchers made so far are voided in the background.
- * @param failure the cause, if a failure ended the batch and not the operator
+ * @param failure the cause, if a failure ended the batch rather than the operator
  * @returns the batch as it is now, canceled only if it was still `PROCESSING`; undefined for an unknown
  *   transaction id
  */
@@ -77,7 +77,7 @@ async function voidBucket({ db, clock }: Service, bucket: number, batchId: numbe
 }
 
 /**
- * The consecutive failures, some two seconds apart, after which a batch is canceled. A temporary fault has
+ * The number of consecutive failures, about two seconds apart, that cancel a batch. A temporary fault has
  * ended by then.
  */
 const FAILURES_MAX = 5;

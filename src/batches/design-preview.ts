@@ -8,7 +8,7 @@ import type { Write } from './export.ts';
 import { counted } from './order-sheets.ts';
 import { drawSheets } from './sheets.ts';
 
-/** The preview of a design: a card that is no voucher, drawn as those of a product. */
+/** The preview of a design: a card that is drawn as those of a product, and is no voucher. */
 
 /** No code begins with 0. */
 const NO_VOUCHER = {

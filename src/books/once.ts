@@ -71,7 +71,7 @@ type Move = Wanted & {
   readonly debit: AccountKind;
   readonly credit: AccountKind;
   readonly originalId?: string;
-  /** What the audit has beside the amount. */
+  /** What the audit has besides the amount. */
   readonly change: Pick<Change, 'action' | 'subject' | 'before' | 'after'>;
 };
 
@@ -103,7 +103,7 @@ export type VoucherMove = Omit<Wanted, 'fingerprint'> & {
   readonly deltaMinor: bigint | null;
   /** Refuses the movement, under the lock of the voucher. */
   readonly check?: (tx: Queries, voucher: Locked) => Promise<void>;
-  /** What the audit has beside the balance. */
+  /** What the audit has besides the balance. */
   readonly change: Pick<Change, 'action' | 'after'>;
 };
 

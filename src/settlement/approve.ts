@@ -55,7 +55,7 @@ update settlements set
 where id = ${draft.id} and state = 'DRAFT'`);
     const settlement = await getSettlement(tx, id);
     await announce(tx, 'settlement.approved', settlement, approvedAt);
-    // Four eyes compare what there was before: a draft that was made again has to be confirmed.
+    // Four eyes compare the state before: a draft that was made again has to be confirmed.
     const payable = payableOf(draft);
     const before = { firstDay, lastDay, closing: toSum(currency, draft.closing), payable };
     // `reconcile` compares the settlement with this entry.
@@ -95,7 +95,7 @@ async function drawDocuments(tx: Queries, approved: Approved) {
   return { csv, contentHash, pdf: await drawStatement(hashed, lines, rates, letter) };
 }
 
-/** Returns the names of who proposed something, and of who approved it. */
+/** Returns the names of the person that proposed a change, and of the one that approved it. */
 const bothOf = ({ name, approvedBy }: Actor) => (approvedBy === undefined ? name : `${name}, ${approvedBy}`);
 
 /** Announces a step of a settlement to the webhooks of its merchant. */

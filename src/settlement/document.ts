@@ -49,7 +49,7 @@ const isColumn = (kind: string) => COLUMNS.some((step) => step === stepOf(kind))
 
 const STRONG = ['CLOSING', 'PAYABLE'];
 
-/** Whom a statement comes from, and how it is written. */
+/** The sender of a statement, and how it is written. */
 type Letter = {
   readonly language: print.Language;
   readonly letterhead: Letterhead;

@@ -1,10 +1,11 @@
 import { cut, element, opening, text, type Xml } from '../books/formats.ts';
 import { moneyIn, textIn, toText } from '../money.ts';
 import { DAY_MS, isoDay } from '../time.ts';
-import type { PayeeAccount } from './payout-file.ts';
 import type { Settlement } from './settlements.ts';
 
 /** Payment files as banks take them: pain.001.001.09 (ISO 20022). */
+
+export type PayeeAccount = { readonly name: string; readonly iban: string; readonly bic: string | null };
 
 export type Paid = { readonly settlement: Settlement; readonly account: PayeeAccount };
 

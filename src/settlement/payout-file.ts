@@ -27,7 +27,7 @@ import {
   Word,
 } from '../schema.ts';
 import { today } from '../zone.ts';
-import { latin, type Paid, writePain } from './pain.ts';
+import { latin, type Paid, type PayeeAccount, writePain } from './pain.ts';
 import { dueSettlements, getSettlement, type Settlement, SettlementId } from './settlements.ts';
 import { digestOfIban, termsOn } from './terms.ts';
 
@@ -38,8 +38,6 @@ import { digestOfIban, termsOn } from './terms.ts';
  */
 
 const BIC = /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/;
-
-export type PayeeAccount = { readonly name: string; readonly iban: string; readonly bic: string | null };
 
 /**
  * Reads the bank accounts of merchants from a CSV with the columns merchantId, name, iban, bic.

@@ -32,20 +32,6 @@ export function nextTry(tries: number, retryAfterMs: number | undefined, random:
   return Math.max(delay * (1 + JITTER * random), Math.min(retryAfterMs ?? 0, RETRY_AFTER_MAX_MS));
 }
 
-const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
-
-/**
- * Reads the header Retry-After (RFC 9110): seconds, or a date.
- * @returns milliseconds from now, undefined without a valid value
- */
-export function readRetryAfter(header: string | undefined, now: Date): number | undefined {
-  if (header === undefined) return undefined;
-  const text = header.trim();
-  if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000;
-  const date = IMF_FIXDATE.test(text) ? Date.parse(text) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
-}
-
 /** A completed attempt. `final`: a failure is not tried again. */
 export type Made = { readonly delivery: Delivery; readonly attempt: Attempt; readonly final?: boolean };
 

@@ -1,7 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { ForbiddenAddress, guardedLookup, type Resolve, readEndpointUrl } from './address.ts';
 import { webhookId } from './outbox.ts';
-import { readRetryAfter } from './record.ts';
 
 /** Sends one attempt as a signed request, and returns its result. */
 
@@ -39,6 +38,20 @@ const TIMEOUT_MS = 15_000;
 const BODY_READ_MAX_BYTES = 16_384;
 const HEADER_MAX_BYTES = 16_384;
 const KEEP_ALIVE_MS = 10_000;
+
+const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/**
+ * Reads the header Retry-After (RFC 9110): seconds, or a date.
+ * @returns milliseconds from now, undefined without a valid value
+ */
+export function readRetryAfter(header: string | undefined, now: Date): number | undefined {
+  if (header === undefined) return undefined;
+  const text = header.trim();
+  if (/^\d{1,10}$/.test(text)) return Number(text) * 1_000;
+  const date = IMF_FIXDATE.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now.getTime());
+}
 
 /**
  * Creates a sender. It keeps connections open, follows no redirects, and ignores proxy settings of the

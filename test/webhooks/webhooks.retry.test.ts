@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { nextTry, readRetryAfter } from '../../src/webhooks/record.ts';
+import { nextTry } from '../../src/webhooks/record.ts';
+import { readRetryAfter } from '../../src/webhooks/send.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
