@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -104,7 +104,7 @@ export async function dump(
         await writeFile(join(draft, name), content, { mode: 0o600, flush: true });
       const handle = await open(draft);
       await handle.sync().finally(() => handle.close());
-      await rm(path, { recursive: true, force: true });
+      // It replaces an empty folder, and nothing else.
       await rename(draft, path);
       return manifest;
     });
@@ -115,12 +115,14 @@ export async function dump(
   }
 }
 
+const isFull = (path: string) => new StartError(`the folder ${path} is not empty: name a new one`);
+
 async function requireEmpty(path: string): Promise<void> {
   const names = await readdir(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
     throw new StartError(`the folder ${path} cannot be used (${error.code}): name another one`);
   });
-  if (names.length > 0) throw new StartError(`the folder ${path} is not empty: name a new one`);
+  if (names.length > 0) throw isFull(path);
 }
 
 async function write(client: pg.Client, draft: string, version: string): Promise<DumpManifest> {
@@ -183,6 +185,7 @@ async function copyOut(
 /** Turns the failure of a dump into one line. */
 function explain(error: unknown, path: string): unknown {
   const { code = '' } = error as NodeJS.ErrnoException;
+  if (code === 'ENOTEMPTY' || code === 'EEXIST') return isFull(path);
   if (code === 'ENOSPC') return new StartError(`the folder ${path} is too full: nothing was kept`);
   if (/^E(ACCES|PERM|ROFS)$/.test(code))
     return new StartError(`the folder ${path} cannot be written (${code})`);

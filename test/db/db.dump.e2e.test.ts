@@ -44,6 +44,16 @@ async function rowsOf(dump: string): Promise<Map<string, string[]>> {
 }
 
 describe('a dump', () => {
+  it('is not replaced by another one that is made at the same time', async () => {
+    const make = () => installation.run(typed`db dump ${installation.at('twice')}`);
+    const [one, other] = (await Promise.all([make(), make()])).sort(
+      (a, b) => Number(a.status) - Number(b.status),
+    );
+    assert.deepEqual([one?.status, other?.status], [0, 5]);
+    assert.match(String(other?.err), /twice is not empty: name a new one/);
+    assert.ok((await readdir(installation.at('twice'))).includes('manifest.json'));
+  });
+
   it('is loaded into a new data folder with the same rows, and the service works there', async () => {
     const moved = { SCRIP_DATA_DIR: installation.at('moved') };
     await installation.fails(
