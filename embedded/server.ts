@@ -63,6 +63,7 @@ export async function startServer(
     // A database in use has its files: an empty one must not replace those that were removed.
     if (keepPort !== undefined)
       throw new EmbeddedError(`the files of the database are gone: ${folder.cluster}`);
+    await requireNoRestore(folder);
     settings = await createCluster(folder, owner, programs, log);
   }
   await writeConfiguration(folder, settings, programs);
@@ -71,6 +72,19 @@ export async function startServer(
   const server = await launch(folder, settings, { ...programs, args }, log, keepPort);
   if (server.port !== settings.port) await saveSettings(folder.settings, { ...settings, port: server.port });
   return server;
+}
+
+/**
+ * A restore can be killed after it has set the database aside. An empty one in its place would answer that no
+ * voucher exists.
+ */
+async function requireNoRestore({ root }: Folder): Promise<void> {
+  const left = (await readdir(root)).find((name) => /^postgres\.(?:replaced|restore)-/.test(name));
+  if (left === undefined) return;
+  throw new EmbeddedError(
+    `the data folder ${root} has no database, but what a restore left there, ${left}: run the restore ` +
+      'again, or move that elsewhere to begin with an empty database',
+  );
 }
 
 async function checkVersion({ root, cluster }: Folder): Promise<void> {

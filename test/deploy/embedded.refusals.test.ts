@@ -60,6 +60,14 @@ test('a data folder of another version of PostgreSQL is refused', async () => {
   );
 });
 
+test('no empty database takes the place of one that a killed restore set aside or did not end', async () => {
+  for (const left of ['postgres.replaced-20300101T000000000Z', 'postgres.restore-0123456789ab']) {
+    const dataDir = join(folder, left);
+    await mkdir(join(dataDir, left), { recursive: true, mode: 0o700 });
+    await refused(dataDir, new RegExp(`has no database, but .* ${left}: run the restore again`));
+  }
+});
+
 test('a data folder with missing or damaged settings is refused', async () => {
   await refused(await folderOf('bare', { PG_VERSION: '18\n' }), /scrip\.json is missing/);
   await refused(
