@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requireArchive, segmentAt, segmentNumber } from './archive.ts';
@@ -95,7 +95,8 @@ export async function verify(
 ): Promise<{ backup: Backup; lastTransactionAt: Date }> {
   const backup = await chooseBackup(from, undefined);
   const entries = await readEntries(backup, options.writer);
-  const root = await mkdtemp(join(tmpdir(), 'scrip-verify-'));
+  await removeKilled(options.log);
+  const root = await mkdtemp(join(tmpdir(), `scrip-verify-${process.pid}-`));
   try {
     const draft = inFolder(root, join(root, 'postgres'));
     try {
@@ -111,6 +112,31 @@ export async function verify(
   } finally {
     await rm(root, { recursive: true, force: true });
   }
+}
+
+/** Stops and removes the copies of verifications that were killed: each is a whole database. */
+async function removeKilled(log: Log): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const pid = /^scrip-verify-(\d{1,10})-/.exec(name)?.[1];
+    const root = join(tmpdir(), name);
+    if (pid === undefined || isAlive(Number(pid)) || !(await isOwn(root))) continue;
+    await stopServer(inFolder(root, join(root, 'postgres')), log);
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return codeOf(error) === 'EPERM';
+  }
+}
+
+/** Another account may have chosen the name in the shared folder. */
+async function isOwn(path: string): Promise<boolean> {
+  const facts = await lstat(path).catch(() => undefined);
+  return facts?.isDirectory() === true && facts.uid === process.getuid?.();
 }
 
 const inFolder = (root: string, cluster: string): Folder => ({

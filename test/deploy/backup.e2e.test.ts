@@ -77,6 +77,17 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
   installation.settings['SCRIP_DATA_DIR'] = served;
 });
 
+test('backup verify removes the copies of verifications that were killed', async () => {
+  const temporary = installation.at('temporary');
+  const running = `scrip-verify-${process.pid}-runs`;
+  await mkdir(join(temporary, 'scrip-verify-99999999-dead', 'postgres'), { recursive: true });
+  await mkdir(join(temporary, running));
+  const line = typed`backup verify ${installation.at('backups')}`;
+  const { status, err } = await installation.run(line, { TMPDIR: temporary });
+  assert.equal(status, 0, err);
+  assert.deepEqual(await readdir(temporary), [running]);
+});
+
 test('with --keep older backups are removed once a new one is complete', async () => {
   const folder = installation.at('backups');
   await mkdir(join(folder, 'killed.partial'));
