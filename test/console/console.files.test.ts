@@ -234,8 +234,11 @@ async function readPages(): Promise<string> {
 test('every change that an operator can make has a button on a page', async () => {
   const pages = await readPages();
   const isOffered = (name: string) => new RegExp(`(['"])${name}\\1`).test(pages);
-  const missing = OPERATIONS.filter(({ effect, name }) => effect !== 'read' && !isOffered(name));
-  assert.deepEqual(missing, []);
+  const changes = OPERATIONS.flatMap(({ effect, name }) => (effect === 'read' ? [] : [name]));
+  assert.deepEqual(
+    changes.filter((name) => !isOffered(name)),
+    [],
+  );
 });
 
 test('every action of a page has a German text, and every field of its form a German label', async () => {
