@@ -22,6 +22,7 @@ const VOUCHERS = 400;
 /** Lists that read more, each with its bound. */
 const BOUNDED: Readonly<Record<string, RegExp>> = {
   'vouchers by state': /^subplan/, // at most SCAN_MAX vouchers
+  'vouchers that expire by a time': /^subplan/,
   'vouchers of several batches': /^subplan/,
   'movements of the bank': /^settlements$/, // one for each merchant and period, on the coordinator
   'open movements of the bank': /^settlements$/,
