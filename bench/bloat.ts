@@ -34,8 +34,6 @@ export type BloatResult = {
  * sizes.
  */
 export async function measureBloat(stage: Stage, redemptions: number): Promise<BloatResult> {
-  const serve = await stage.serve();
-  await stage.stock(0, 0).finally(() => serve.stop());
   await fill(stage, 0, VOUCHERS, 1);
   const before = await allSizes(stage);
   const updates = await countUpdates(stage);

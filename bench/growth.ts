@@ -74,14 +74,12 @@ export async function measureGrowth(
 
 async function openSite(size: Size, keep: string | undefined): Promise<Site> {
   const stage = await Stage.open(keep && join(keep, String(size.vouchers)));
-  const stocking = await stage.serve();
-  const stock = await stage.stock(0, 0);
-  await stocking.stop();
-  // The stock is as many vouchers as a small size: only the last one tells whether the database is filled.
   const last = stage.context.service.keys.codeKey(codeOf(size.vouchers - 1));
   const { rowCount } = await stage.owner.query('select from vouchers where code_key = $1', [last]);
   if (rowCount === 0) await fill(stage, 0, size.vouchers, size.entries);
   const serve = await stage.serve();
+  // Codes drawn now differ from those filled in, which would have met some of them.
+  const stock = await stage.stock(0, 0);
   const drawn = { ...stock, vouchers: draw(size.vouchers, DRAWN), quiet: draw(size.vouchers, DRAWN) };
   const figures = OPERATIONS.map((operation) => ({ operation, all: [] }));
   return { size, stage, serve, drawn, figures };
@@ -107,7 +105,7 @@ type Filling = {
   readonly more?: () => Promise<void>;
 };
 
-/** Makes the vouchers from one number to another, exclusive. */
+/** Makes the vouchers from one number to another, exclusive, in a batch of their own. */
 export async function fill(
   stage: Stage,
   from: number,
@@ -115,6 +113,7 @@ export async function fill(
   entries: number,
   { since = A_YEAR_AGO, more = async () => {} }: Filling = {},
 ): Promise<void> {
+  await stage.order(1, 100_000);
   await dropIndexes(stage);
   const count = Math.ceil((to - from) / CHUNK);
   const chunks = Array.from({ length: count }, (_, index) => from + index * CHUNK);

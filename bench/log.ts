@@ -30,8 +30,6 @@ export async function run(given: Given): Promise<void> {
   const vouchers = numberOf(given, 'vouchers');
   const calls = numberOf(given, 'calls');
   const stage = await Stage.open();
-  const serve = await stage.serve();
-  await stage.stock(0, 0).finally(() => serve.stop());
   // The rows of the current month are in the partition that is written.
   const {
     rows: [now],
