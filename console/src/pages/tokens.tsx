@@ -23,7 +23,6 @@ export function Screen() {
       actions={(item) =>
         item['revokedAt'] ? undefined : (
           <Actions
-            shown={0}
             of={String(item['name'] ?? item['id'])}
             acts={[
               {
