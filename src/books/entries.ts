@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { ENTRY, none } from '../figure.ts';
-import { ACCOUNT_KINDS, AccountWord, MOVEMENT_KINDS, MovementWord } from '../ledger/kinds.ts';
+import { ACCOUNT_KINDS, AccountWord, kindOf, MOVEMENT_KINDS, MovementWord } from '../ledger/kinds.ts';
 import { type Caller, reading } from '../operation.ts';
 import { PAGE, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
@@ -29,7 +29,6 @@ import {
 import { HOUR_MS, isDay } from '../time.ts';
 import { toEnd, toStart, zoneOfBooks } from '../zone.ts';
 import { bookedBetween } from './days.ts';
-import { kindOf } from './export.rows.ts';
 
 /**
  * The entries of the journal behind a figure: those of some accounts, kinds and owners that were booked in an
@@ -170,8 +169,8 @@ from (
   left join journal o on r.kind = 'REDEMPTION_REVERSAL' and o.bucket = r.bucket and o.id = r.original_id
   left join book_late_rows l on l.id = o.id
   cross join lateral (
-    select ${kindOf(sql`r.debit_account`, sql`d.kind`)} as debit,
-      ${kindOf(sql`r.credit_account`, sql`c.kind`)} as credit
+    select ${kindOf(sql`r.debit_account`, sql`d.kind::text`)} as debit,
+      ${kindOf(sql`r.credit_account`, sql`c.kind::text`)} as credit
   ) k
   where ${bookedBetween(start, end)} and r.currency = ${currency}
     and (${merchant}::integer is null or r.merchant_id = ${merchant})

@@ -1,5 +1,6 @@
 import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
+import { kindOf } from '../ledger/kinds.ts';
 import { Problem } from '../problem.ts';
 import { addDays } from '../time.ts';
 import { type BookDay, bookedBetween } from './days.ts';
@@ -137,20 +138,12 @@ export async function* rowsOf(
   for await (const ids of pages) yield* (await inOrder<MovementRow>(db, day, ids, listRows)).map(toMovement);
 }
 
-/**
- * Returns the kind of an account by its number: those of reserves begin at 5,000,000,000, and those of
- * vouchers at 10,000,000,000.
- */
-export const kindOf = (number: Sql, kind: Sql) => sql`
-  case when ${number} >= 10000000000 then 'VOUCHER' when ${number} >= 5000000000 then 'RESERVE'
-    else ${kind}::text end`;
-
 /** Returns rows by their ids, in any order. */
 const listRows = (ids: string) => sql`
 select j.id, j.occurred_at as "occurredAt", j.booked_at as "bookedAt", j.kind::text as kind, j.currency,
   1 as rows, j.amount_minor as "amountMinor", j.serial_number as "serialNumber", j.reference,
-  j.original_id as "originalId", ${kindOf(sql`j.debit_account`, sql`d.kind`)} as "debitKind",
-  ${kindOf(sql`j.credit_account`, sql`c.kind`)} as "creditKind",
+  j.original_id as "originalId", ${kindOf(sql`j.debit_account`, sql`d.kind::text`)} as "debitKind",
+  ${kindOf(sql`j.credit_account`, sql`c.kind::text`)} as "creditKind",
   coalesce(nullif(greatest(d.merchant_id, c.merchant_id), 0), j.merchant_id, 0) as "merchantId",
   coalesce(n.merchant_id, 0) as "issuerId", coalesce(n.product_id, 0) as "productId"
 from book_rows j

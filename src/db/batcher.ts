@@ -285,7 +285,7 @@ type Lane<Request, Answer> = {
 };
 
 function overloaded(): Refusal {
-  return new Refusal('91', { retryAfterSeconds: 1 });
+  return new Refusal('91');
 }
 
 /** The longest wait of a request for its call, estimated from the recent rate. It is far below 0.1 s. */

@@ -56,8 +56,6 @@ const CONCURRENT_MAX = 1_024;
  */
 const REMEMBERED_MAX = 10_000;
 
-const RETRY_AFTER_SECONDS = 1;
-
 type MerchantId = Merchant['id'];
 
 /** Requests that are not yet authenticated share one place in turn. */
@@ -121,7 +119,7 @@ export class AdmissionControl {
 
   #admitToFull({ headers }: FastifyRequest): Client {
     const client = this.#merchants.get(nameOf(headers.authorization)) ?? UNKNOWN;
-    if (!this.#shares.hasPlace(client)) throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+    if (!this.#shares.hasPlace(client)) throw new Refusal('91');
     return client;
   }
 

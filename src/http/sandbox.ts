@@ -104,8 +104,7 @@ async function cause(hundredths: number | undefined): Promise<void> {
   if (hundredths - rest !== REFUSED_FROM) return;
   const code = String(rest).padStart(2, '0');
   const refusal = refusableCodes().find((each) => each === code);
-  if (refusal)
-    throw new Refusal(refusal, refusal === '91' || refusal === '97' ? { retryAfterSeconds: 1 } : {});
+  if (refusal) throw new Refusal(refusal);
 }
 
 const refusableCodes = () => PRECEDENCE.filter((code) => !NOT_BY_AMOUNT.has(code));

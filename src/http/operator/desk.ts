@@ -27,7 +27,6 @@ const WAIT_MS = 10_000;
 const INSIDE_MAX = 512;
 /** The most requests of strangers in progress: as many as can wait for the hash of a password, and some. */
 const STRANGERS_MAX = 32;
-const RETRY_AFTER_SECONDS = 1;
 
 /** Where the routes of each door begin. */
 export const PREFIXES: Readonly<Record<Door, string>> = { operator: '/operator/v1', portal: '/portal/v1' };
@@ -82,7 +81,7 @@ export function admitTo(
 ): Service {
   const shares = credential === undefined ? desk.unknown : desk.known;
   const client = credential ?? networkOf(request.ip);
-  if (!shares.hasPlace(client)) throw new Refusal('91', { retryAfterSeconds: RETRY_AFTER_SECONDS });
+  if (!shares.hasPlace(client)) throw new Refusal('91');
   shares.take(client);
   reply.raw.once('close', () => shares.leave(client));
   return credential === undefined ? desk.strangers : desk.service;
