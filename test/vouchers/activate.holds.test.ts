@@ -4,7 +4,7 @@ import { readVouchersOf } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
 import type { Context } from '../../src/context.ts';
 import { sql } from '../../src/db/sql.ts';
-import { holdFloat, releaseHold } from '../../src/ledger/holds.ts';
+import { holdFloat, releaseHold, resolveOldHolds } from '../../src/ledger/holds.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { openLedger } from '../support/books.ts';
 import { differing } from '../support/differing.ts';
@@ -72,6 +72,27 @@ test('a hold under an id takes the money once, and its amount is in the transit 
   assert.equal(float?.balance, 600n);
 });
 
+test('money that a crash left on hold is back after five minutes, and not before', async (t) => {
+  const { ledger, shop, vouchers } = await open(t, 1_000n);
+  const { service, merchant } = shop;
+  const [{ serialNumber }] = vouchers as [(typeof vouchers)[number]];
+  const id = '01920000-0000-7000-8000-000000000001';
+  const bucket = service.buckets.ofSerial(serialNumber);
+  const hold = { id, merchantId: merchant.id, currency: 'USD', amountMinor: 400n, bucket, serialNumber };
+  assert.ok(await holdFloat(service, hold));
+  const floatAfter = async (seconds: number) => {
+    await ledger.at(new Date(service.clock().getTime() + seconds * 1_000).toISOString());
+    await resolveOldHolds(service);
+    const [float] = await ledger.sql<{ balance: bigint }>(
+      `select balance_minor as balance from scrip.floats where merchant_id = ${merchant.id}`,
+    );
+    return float?.balance;
+  };
+  assert.equal(await floatAfter(299), 600n);
+  assert.equal(await floatAfter(2), 1_000n);
+  assert.deepEqual(await differing(service), []);
+});
+
 test('activations that wait for a float take no connections from other work', async (t) => {
   const { ledger, shop, vouchers } = await open(t, 10_000n);
   const { db } = shop.service;
@@ -107,6 +128,15 @@ test('an activation waits for money that a declined one holds, and not for money
   await releaseHold(shop.service, hold);
   assert.equal((await waiting).transaction.reference, 'a1');
   await assert.rejects(give(shop, second, 'a2'), { code: '50' });
+  assert.deepEqual(await differing(shop.service), []);
+});
+
+test('an activation without a reference is paid like any other', async (t) => {
+  const { shop, vouchers } = await open(t, 100n);
+  const [first, second] = vouchers.map(({ serialNumber }) => ({ serialNumber: Number(serialNumber) }));
+  assert.ok(first && second);
+  await activate(shop, { voucher: first, value: 1 });
+  await assert.rejects(activate(shop, { voucher: second, value: 1 }), { code: '50' });
   assert.deepEqual(await differing(shop.service), []);
 });
 
