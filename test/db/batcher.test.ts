@@ -40,8 +40,7 @@ async function open(t: TestContext, more: Partial<Operation<Request, Row, number
   return { send, flood, calls };
 }
 
-const isOverloaded = (error: unknown) =>
-  error instanceof Refusal && error.code === '91';
+const isOverloaded = (error: unknown) => error instanceof Refusal && error.code === '91';
 
 describe('the batcher', () => {
   test('sends a single request at once and alone', async (t) => {

@@ -176,8 +176,7 @@ test('a full service declines the merchant that filled it, and admits others', a
 const requestOf = (authorization?: string) =>
   ({ headers: { authorization }, countedFor: undefined }) as unknown as FastifyRequest;
 const merchantOf = (id: number) => ({ id }) as Merchant;
-const isRefused = (error: unknown) =>
-  error instanceof Refusal && error.code === '91';
+const isRefused = (error: unknown) => error instanceof Refusal && error.code === '91';
 
 /** Admits requests with a header; those of a merchant are authenticated at once. */
 function admit(
