@@ -6,7 +6,7 @@ import {
   lazyRouteComponent,
   Outlet,
 } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { ApiProblem, beginsOutside } from './api.ts';
 import { useTexts } from './i18n/index.tsx';
 import { Screen as SignIn } from './pages/sign-in.tsx';
@@ -15,10 +15,31 @@ import { Gate, Rejected } from './ui/gate.tsx';
 import { Busy, Head } from './ui/parts.tsx';
 import type { SideMenu } from './ui/shell.tsx';
 
+type Frame = typeof import('./ui/shell.tsx').Shell;
+
 // The sign-in does not need the frame; every other page does, and loads it at once.
-const loadShell = () => import('./ui/shell.tsx');
-const begun = beginsOutside ? undefined : loadShell();
-const Shell = lazy(async () => ({ default: (await (begun ?? loadShell())).Shell }));
+let known: Frame | undefined;
+const loadShell = async () => {
+  known ??= (await import('./ui/shell.tsx')).Shell;
+  return known;
+};
+if (!beginsOutside) void loadShell().catch(() => undefined);
+
+/**
+ * The frame, once it is loaded. A lazy component would first show its fallback, and React shows nothing else for
+ * the next 300 ms.
+ */
+function useShell(): Frame | undefined {
+  const [shell, setShell] = useState<{ of?: Frame; error?: unknown }>({ of: known });
+  useEffect(() => {
+    loadShell().then(
+      (of) => setShell({ of }),
+      (error: unknown) => setShell({ error }),
+    );
+  }, []);
+  if (shell.error !== undefined) throw shell.error;
+  return shell.of;
+}
 
 /** A module shows `Screen`, and `Thing` at an address with a parameter, such as `/products/$code`. */
 type Screen = 'Screen' | 'Thing';
@@ -46,13 +67,8 @@ function unreachable(): never {
  */
 export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
   function Inside({ children = <Outlet /> }: { children?: ReactNode }) {
-    return (
-      <Gate>
-        <Suspense fallback={<Busy />}>
-          <Shell menu={menu}>{children}</Shell>
-        </Suspense>
-      </Gate>
-    );
+    const Shell = useShell();
+    return <Gate>{Shell ? <Shell menu={menu}>{children}</Shell> : <Busy />}</Gate>;
   }
   function NotFound() {
     const { notFound } = useTexts().problem;

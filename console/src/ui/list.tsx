@@ -1,5 +1,5 @@
 import { Button, Group, Skeleton, Title } from '@mantine/core';
-import { keepPreviousData, replaceEqualDeep, useInfiniteQuery } from '@tanstack/react-query';
+import { keepPreviousData, replaceEqualDeep, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useRouterState } from '@tanstack/react-router';
 import {
   lazy,
@@ -128,16 +128,19 @@ export function List(props: ListProps) {
   const inPath = new Set(all.flatMap(({ name, in: place }) => (place === 'path' ? [name] : [])));
   const others = Object.entries(fixed).filter(([name]) => !inPath.has(name));
   const query = { ...given, sort, ...Object.fromEntries(others) };
+  const isKnown = operation !== undefined;
+  const options = {
+    queryKey: ['list', path, query, limit],
+    queryFn: ({ pageParam }: { pageParam: string | null }) =>
+      get<Page<Item>>(path, { ...query, ...(isPaged && { limit }), cursor: pageParam ?? undefined }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (page: Page<Item>) => page.nextCursor,
+  };
+  // The first rows are asked for before the page is drawn, which waits for its other parts.
+  const client = useQueryClient();
+  if (isKnown && !client.getQueryState(options.queryKey)) void client.prefetchInfiniteQuery(options);
   const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } =
-    useInfiniteQuery({
-      queryKey: ['list', path, query, limit],
-      queryFn: ({ pageParam }) =>
-        get<Page<Item>>(path, { ...query, ...(isPaged && { limit }), cursor: pageParam ?? undefined }),
-      enabled: operation !== undefined,
-      initialPageParam: null as string | null,
-      getNextPageParam: (page) => page.nextCursor,
-      placeholderData: keepPreviousData,
-    });
+    useInfiniteQuery({ ...options, enabled: isKnown, placeholderData: keepPreviousData });
   const items = data?.pages.flatMap((page) => page.items) ?? [];
   const total = data?.pages[0]?.total;
   const section = useRef<HTMLElement>(null);
