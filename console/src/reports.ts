@@ -1,3 +1,4 @@
+import type { QueryClient } from '@tanstack/react-query';
 import type { Answer, Listed } from './answers.ts';
 import { get, type Page, type Query } from './api.ts';
 
@@ -39,6 +40,10 @@ function withAmounts({ amounts, rows, ...table }: SentTable): Table {
 }
 
 export const readDays = shared(async () => (await get<Page<Day>>('/books/days')).items);
+
+/** The days as another part of the page has just read them, or reads them. */
+export const knownDays = (client: QueryClient) =>
+  client.fetchQuery({ queryKey: ['days'], queryFn: readDays, staleTime: 5_000 });
 
 /** The number in a cell, for a chart. A floating-point number is exact enough for drawing. */
 export function numberOf(cell: Cell | undefined): number {

@@ -1,5 +1,5 @@
 import { ActionIcon, Group } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { type QueryClient, useQuery } from '@tanstack/react-query';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
@@ -41,7 +41,7 @@ const HIDDEN = ['startsAt', 'endsAt', 'merchantId'];
 type Declared = Pick<ChartProps, 'kind' | 'x' | 'unit'> & {
   /** The operation without which there is no chart. */
   readonly needs: string;
-  readonly read: () => Promise<Points | readonly Point[]>;
+  readonly read: (client: QueryClient) => Promise<Points | readonly Point[]>;
   /** If left out, every column except that of the axis. */
   readonly series?: readonly string[];
 };
@@ -85,7 +85,7 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
   const [chosen, choose] = useCurrency();
   const { data, error, refetch } = useQuery({
     queryKey: ['chart', name],
-    queryFn: read,
+    queryFn: ({ client }) => read(client),
     staleTime: 60_000,
     retry: false,
   });

@@ -1,6 +1,7 @@
+import type { QueryClient } from '@tanstack/react-query';
 import type { Listed } from '../answers.ts';
 import { get, type Page, readPages } from '../api.ts';
-import { dayAfter, monthsOf, numberOf, type Row, readDays, readReport, shared } from '../reports.ts';
+import { dayAfter, knownDays, monthsOf, numberOf, type Row, readReport } from '../reports.ts';
 
 /** The data of the charts, by currency. Each point is a row of the chart's table. */
 
@@ -11,8 +12,8 @@ const DAYS = 90;
 const MONTHS_MAX = 12;
 
 /** R3: the money on vouchers, and the money owed to others, at the end of each day. */
-export const readOutstanding = shared(async (): Promise<Points> => {
-  const days = (await readDays()).slice(-DAYS);
+export async function readOutstanding(client: QueryClient): Promise<Points> {
+  const days = (await knownDays(client)).slice(-DAYS);
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) return {};
   const { tables } = await readReport('outstanding', { from: first.day, to: dayAfter(last.day) });
@@ -26,7 +27,7 @@ export const readOutstanding = shared(async (): Promise<Points> => {
       })),
     ]),
   );
-});
+}
 
 /** The columns of R2 of which movements are made; `-` subtracts one. */
 export const COLUMNS = {
@@ -66,8 +67,8 @@ export const readDay = (day: string) =>
   readMovements(day, dayAfter(day), { outstanding: ['closing'], ...COLUMNS });
 
 /** Issued, redeemed and expired, month by month. */
-export async function readMonths(): Promise<Points> {
-  const months = monthsOf(await readDays()).slice(-MONTHS_MAX);
+export async function readMonths(client: QueryClient): Promise<Points> {
+  const months = monthsOf(await knownDays(client)).slice(-MONTHS_MAX);
   const found: Record<string, Point[]> = {};
   for (const { month, from, to } of months)
     for (const [currency, sums] of Object.entries(await readMovements(from, to)))
@@ -79,8 +80,8 @@ export async function readMonths(): Promise<Points> {
 }
 
 /** R4: the money that expires in each of the next twelve months. */
-export async function readExpiring(): Promise<Points> {
-  const closed = (await readDays()).filter(({ state }) => state === 'closed').at(-1);
+export async function readExpiring(client: QueryClient): Promise<Points> {
+  const closed = (await knownDays(client)).filter(({ state }) => state === 'closed').at(-1);
   if (!closed) return {};
   const { tables } = await readReport('aging', { from: closed.day, to: dayAfter(closed.day) });
   return Object.fromEntries(
@@ -100,9 +101,9 @@ export async function readExpiring(): Promise<Points> {
 }
 
 /** R5: the share of each month's issue that was redeemed, month by month, in percent. */
-export async function readCohorts(): Promise<Points> {
+export async function readCohorts(client: QueryClient): Promise<Points> {
   // Cohorts contain only closed days.
-  const days = (await readDays()).filter(({ state }) => state === 'closed');
+  const days = (await knownDays(client)).filter(({ state }) => state === 'closed');
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) return {};
   const { tables } = await readReport('breakage', { from: first.day, to: dayAfter(last.day) });
