@@ -13,7 +13,7 @@ export type Report = Omit<Sent, 'tables'> & { readonly tables: readonly Table[] 
 export type Day = Listed<'books.days'>;
 
 /** If parts of a page ask for the same data at the same time, they share one request. */
-export function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answer> {
+function shared<Answer>(read: () => Promise<Answer>): () => Promise<Answer> {
   let reading: Promise<Answer> | undefined;
   return () => {
     reading ??= read().finally(() => {
