@@ -29,7 +29,7 @@ export function AtInput({ at, label, set }: InputProps) {
     set(Number.isNaN(time.getTime()) ? undefined : time.toISOString());
   };
   const width = 24 + 7 * texts.label.length;
-  const inside = { 'aria-label': texts.label, leftSectionWidth: width, w: 184 + width };
+  const inside = { 'aria-label': texts.label, leftSectionWidth: width, w: 184 + width, maw: '100%' };
   return (
     <TextInput
       type="datetime-local"
@@ -52,7 +52,7 @@ export function AtField() {
   const [typed, setTyped] = useState<string | undefined>(at);
   const show = () => change({ ...search, at: typed || undefined });
   return (
-    <Group gap={8} component="form" wrap="nowrap" onSubmit={submits(show)}>
+    <Group gap={8} component="form" onSubmit={submits(show)}>
       <AtInput at={at} set={setTyped} />
       <Button type="submit" variant="default">
         {texts.show}
