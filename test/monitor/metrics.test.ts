@@ -75,7 +75,10 @@ test('the doctor and the metric know the last backup of an own server that was r
     check: 'backup',
     state: 'ok',
     found: 'the last one ended 1 h ago: s3://vault/new',
+    foundCode: 'last-backup',
     advice: null,
+    adviceCode: null,
+    values: { hours: 1, place: 's3://vault/new' },
   });
   const seconds = (await age()) ?? assert.fail();
   assert.equal(Math.round(seconds / 3_600), 1);
