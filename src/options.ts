@@ -103,8 +103,7 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
       type: types.find((type) => type !== 'null') ?? 'string',
       words: words.filter((word) => word !== null).map(String),
       names,
-      // The command encodes a file itself.
-      description: (schema.description ?? '').replace(', in base64', ''),
+      description: schema.description ?? '',
     };
   });
 }

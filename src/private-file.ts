@@ -14,7 +14,7 @@ const DRAFT = /^\.(?:(\d{1,10})-)?[0-9a-f]{12}\.part$/;
  * is complete. The drafts of the same path that killed processes left are removed: they may hold codes and
  * PINs.
  */
-export async function newDraft(path: string): Promise<string> {
+async function newDraft(path: string): Promise<string> {
   const folder = dirname(path);
   // A folder that does not exist or cannot be read is refused where the draft is made.
   for (const name of await readdir(folder).catch(() => []))

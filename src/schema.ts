@@ -116,6 +116,18 @@ export function Line(maxLength: number, description: string, example: string) {
   return Type.String({ minLength: 1, maxLength, pattern: VISIBLE, description, examples: [example] });
 }
 
+/** A file in base64, which a command reads and encodes itself. @param maxLength of the text */
+export const Base64 = (maxLength: number, description: string, example: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength,
+    pattern: '^[A-Za-z0-9+/]+={0,2}$',
+    contentEncoding: 'base64',
+    description,
+    examples: [example],
+    file: 'base64',
+  });
+
 /** RFC 5321 permits no longer one. */
 export const Email = Line(254, 'An email address.', 'ada@example.com');
 

@@ -26,8 +26,8 @@ const loadShell = async () => {
 if (!beginsOutside) void loadShell().catch(() => undefined);
 
 /**
- * The frame, once it is loaded. A lazy component would first show its fallback, and React shows nothing else for
- * the next 300 ms.
+ * The frame, once it is loaded. A lazy component would first show its fallback, and React shows nothing else
+ * for the next 300 ms.
  */
 function useShell(): Frame | undefined {
   const [shell, setShell] = useState<{ of?: Frame; error?: unknown }>({ of: known });

@@ -9,7 +9,7 @@ import { alone, changing } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
-import { Nullable, Positional, Text, Word } from '../schema.ts';
+import { Base64, Nullable, Positional, Text, Word } from '../schema.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 import { type BankAccount, BankName, getBankAccount, rememberNumber } from './accounts.ts';
 import { readCamt } from './camt.ts';
@@ -212,16 +212,7 @@ export const importStatement = changing({
     account: BankName,
     format: Word(['camt053', 'csv']),
     mapping: Type.Optional(MappingName),
-    file: Positional(
-      Type.String({
-        minLength: 1,
-        maxLength: FILE_MAX,
-        pattern: '^[A-Za-z0-9+/]+={0,2}$',
-        description: 'The file, in base64.',
-        examples: ['RGF0ZTtUZXh0O0Ftb3VudAo='],
-        file: 'base64',
-      }),
-    ),
+    file: Positional(Base64(FILE_MAX, 'The file.', 'RGF0ZTtUZXh0O0Ftb3VudAo=')),
     dryRun: Type.Optional(Type.Boolean({ description: 'Only show what would be imported.' })),
   },
   output: Report,

@@ -5,7 +5,7 @@ import type { NewKey } from '../api-keys/keys.ts';
 import { findBatch, readVouchers } from '../batches/export.ts';
 import { type Generate, generate } from '../batches/generate.ts';
 import type { Context, Operator, Service } from '../context.ts';
-import { newDraft, writePrivate } from '../private-file.ts';
+import { withDraft, writePrivate } from '../private-file.ts';
 import { DEFAULT_PRODUCT, findProduct, type Product } from '../products/products.ts';
 
 /** What the demo and the sandbox share: merchants whose keys are kept in a file, and their vouchers. */
@@ -32,9 +32,10 @@ export async function contextOf(service: Service, { keyId, secret }: NewKey): Pr
 
 /** Writes keys into a file, completely or not at all. */
 export async function keep(file: string, keys: object): Promise<void> {
-  const draft = await newDraft(file);
-  await writePrivate(draft, [`${JSON.stringify(keys)}\n`]);
-  await rename(draft, file);
+  await withDraft(file, async (draft) => {
+    await writePrivate(draft, [`${JSON.stringify(keys)}\n`]);
+    await rename(draft, file);
+  });
 }
 
 /** Places an order, and returns its vouchers. */

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { link, open, readFile, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
-import { newDraft, writePrivate } from '../private-file.ts';
+import { withDraft, writePrivate } from '../private-file.ts';
 import { findKms, type Kms, type KmsSettings } from './kms.ts';
 import { derive, KEY_BYTES, KeyRing, type RingKey, ringKey } from './ring.ts';
 import { openRing, sealRing } from './sealed.ts';
@@ -118,27 +118,35 @@ export function ownKeyFile(settings: Settings & { readonly keys?: string | undef
  */
 export async function createKeyFile({ path, kms }: KeyFile, text?: string): Promise<void> {
   await makeDataFolder(dirname(path));
-  const draft = await writeDraft(path, text ?? (await sealed(`${newKeyRing()}\n`, kms)));
-  await link(draft, path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EEXIST') throw error;
-  });
-  await unlink(draft);
+  await writeRing(path, text ?? (await sealed(`${newKeyRing()}\n`, kms)), (draft) =>
+    link(draft, path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    }),
+  );
 }
 
 const sealed = async (ring: string, kms: Kms | undefined, older?: string) =>
   kms ? sealRing(ring, kms, older) : ring;
 
-async function writeDraft(file: string, text: string): Promise<string> {
-  const draft = await newDraft(file);
-  await writePrivate(draft, [text]);
-  return draft;
-}
+/**
+ * Writes a key ring under a draft name.
+ * @param place gives it the name of the file; unless set, it replaces the file
+ */
+const writeRing = (
+  path: string,
+  text: string,
+  place: (draft: string) => Promise<void> = (draft) => rename(draft, path),
+): Promise<void> =>
+  withDraft(path, async (draft) => {
+    await writePrivate(draft, [text]);
+    await place(draft);
+  });
 
 /** Replaces the ring in a key file completely or not at all. It is on the disk when this returns. */
 async function change({ path, kms }: KeyFile, changed: (ring: string) => string): Promise<void> {
   const text = await readFile(path, 'utf8');
   const ring = changed(await openRing(text, `the key file ${path}`, kms));
-  await rename(await writeDraft(path, await sealed(ring, kms, text)), path);
+  await writeRing(path, await sealed(ring, kms, text));
 }
 
 /**
@@ -168,7 +176,7 @@ export async function removeFromKeyFile(file: KeyFile, keyId: string): Promise<v
  * @param ring the text of the key ring
  */
 export async function rewriteKeyFile({ path, kms }: KeyFile, ring: string): Promise<void> {
-  await rename(await writeDraft(path, await sealed(ring, kms)), path);
+  await writeRing(path, await sealed(ring, kms));
   await syncFolder(path);
 }
 

@@ -3,7 +3,7 @@
  * (console/src/i18n/de.findings.ts).
  */
 
-/** What was found. */
+/** The sentences that say what a check has found, by their codes. */
 export const FOUND = {
   node: 'Node {version}',
   disk: '{free} GB of {total} GB free at {place}',
@@ -49,7 +49,7 @@ export const FOUND = {
   'database-away': '{error}',
 } as const;
 
-/** What is to be done. */
+/** The sentences that say what to do, by their codes. */
 export const ADVICE = {
   'use-node': 'Scrip is tested on Node {major}, which npm ci installs: start it by its own command',
   'free-now': 'free space now: a full disk stops every booking',

@@ -9,7 +9,7 @@ import { Page } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import { columnsOf, storedAs } from '../row.ts';
-import { Line, Nullable, Positional, Titled, Word } from '../schema.ts';
+import { Base64, Line, Nullable, Positional, Titled, Word } from '../schema.ts';
 
 /** Designs: how the printed cards of products look (docs/how-to/print.md, "A design of your own"). */
 
@@ -139,15 +139,11 @@ const set = changing({
     ...Type.Partial(Look).properties,
     logo: Type.Optional(
       Nullable(
-        Type.String({
-          minLength: 1,
-          maxLength: LOGO_TEXT_MAX,
-          pattern: '^[A-Za-z0-9+/]+={0,2}$',
-          description:
-            'A PNG, or an SVG of shapes only, of up to 256 kB, in base64. It is stored as a picture; null removes it.',
-          examples: ['iVBORw0KGgo='],
-          file: 'base64',
-        }),
+        Base64(
+          LOGO_TEXT_MAX,
+          'A PNG, or an SVG of shapes only, of up to 256 kB. It is stored as a picture; null removes it.',
+          'iVBORw0KGgo=',
+        ),
       ),
     ),
   },

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { writePublic } from '../../src/books/publish.ts';
 import { writeWhole } from '../../src/cli/file.ts';
-import { newDraft } from '../../src/private-file.ts';
+import { keep } from '../../src/cli/trial.ts';
+import { rewriteKeyFile } from '../../src/keyring/file.ts';
+import { withDraft } from '../../src/private-file.ts';
 import { folderOf } from '../support/folder.ts';
 import type { Scope } from '../support/scope.ts';
 
@@ -52,8 +54,17 @@ test('a draft of a folder or of a published file is removed with what it holds',
   for (const name of ['pack', 'checkpoint']) await mkdir(join(folder, `${name}.99999999-0123456789ab.part`));
   await writeFile(join(folder, 'pack.99999999-0123456789ab.part', 'owed.csv'), 'owed');
   await writePublic(join(folder, 'checkpoint'), 'text');
-  await newDraft(join(folder, 'pack'));
+  await withDraft(join(folder, 'pack'), async () => {});
   assert.deepEqual(await readdir(folder), ['checkpoint']);
+});
+
+test('a file of keys that cannot be put in its place leaves no draft', async (t) => {
+  const folder = folderOf(t);
+  const path = join(folder, 'keys');
+  await mkdir(path);
+  await assert.rejects(keep(path, { secret: 'of the demo' }), { code: 'EISDIR' });
+  await assert.rejects(rewriteKeyFile({ path, kms: undefined }, 'a key ring'), { code: 'EISDIR' });
+  assert.deepEqual(await readdir(folder), ['keys']);
 });
 
 test('a draft is removed when a signal makes the process exit, as that of a pack', async (t) => {

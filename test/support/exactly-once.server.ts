@@ -74,7 +74,7 @@ const WRONG_PINS_MAX = 5;
 const PAUSE_MS = 3;
 const WINDOW_MS = 250;
 const LOST_MS = 100;
-/** One of so many redemptions is answered 91 by the fault. */
+/** The fault answers one redemption in this many with 91. */
 const UNAVAILABLE_EVERY = 10;
 /** The length that the fault keeps of a reference. */
 const KEPT_LENGTH = 64;

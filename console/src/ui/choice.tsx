@@ -1,7 +1,7 @@
 import { useId } from 'react';
 
 type Props<Value extends string> = {
-  /** What is chosen, for screen readers. */
+  /** Names the choice for screen readers. */
   readonly label: string;
   /** The text of each value, in their order. */
   readonly of: Readonly<Record<Value, string>>;
