@@ -18,6 +18,7 @@ export type Setting = {
   readonly refuse: (value: string) => string | undefined;
 };
 
+const TRACES_ADDRESS = 'an address such as http://127.0.0.1:4318';
 /** What an address of a service looks like. */
 export const ORIGIN = 'an address such as https://vouchers.example.com, without a path';
 
@@ -92,13 +93,11 @@ export const SETTINGS = {
     name: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     fallback: undefined,
     description:
-      'The address to which traces are sent, by OTLP over HTTP, such as http://127.0.0.1:4318. Without it ' +
+      `Where traces are sent, by OTLP over HTTP: ${TRACES_ADDRESS}. Without it ` +
       'there are no traces. The other OpenTelemetry variables (OTEL_SERVICE_NAME, OTEL_TRACES_SAMPLER …) ' +
       'count too.',
     refuse: (value) =>
-      URL.canParse(value) && /^https?:/.test(value)
-        ? undefined
-        : 'must be an address such as http://127.0.0.1:4318',
+      URL.canParse(value) && /^https?:/.test(value) ? undefined : `must be ${TRACES_ADDRESS}`,
   },
   archiveDir: {
     name: 'SCRIP_ARCHIVE_DIR',

@@ -110,6 +110,11 @@ export function parseDecimal(text: string): Decimal | undefined {
   return { digits: isNegative ? -digits : digits, scale: Math.max(0, -exponent) };
 }
 
+/** Reads a decimal number of at most 20 digits before and after the point: no sign, exponent or separator. */
+export function parsePlainDecimal(text: string): Decimal | undefined {
+  return /^\d{1,20}(\.\d{1,20})?$/.test(text) ? parseDecimal(text) : undefined;
+}
+
 /**
  * Returns a number in units of its last decimal, exactly. The shortest text of the double is what the sender
  * wrote.

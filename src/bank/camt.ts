@@ -1,4 +1,4 @@
-import { parseDecimal } from '../money.ts';
+import { parsePlainDecimal } from '../money.ts';
 import { readDay } from './csv.ts';
 import { accountNumber } from './iban.ts';
 import {
@@ -183,7 +183,7 @@ function signedAmount(node: Element, { currency, decimals }: Account): bigint | 
   const amount = child(node, 'Amt');
   const side = text(node, 'CdtDbtInd');
   const written = amount?.text.trim() ?? '';
-  const value = /^[\d.]+$/.test(written) ? parseDecimal(written) : undefined;
+  const value = parsePlainDecimal(written);
   if (!value || amount?.attributes.get('Ccy') !== currency || value.scale > decimals) return undefined;
   const minor = value.digits * 10n ** BigInt(decimals - value.scale);
   return side === 'DBIT' ? -minor : side === 'CRDT' ? minor : undefined;

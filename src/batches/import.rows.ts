@@ -5,7 +5,7 @@ import { BrokenCsv, streamCsv } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { DuplicateKey, readJson } from '../json.ts';
 import { isReference } from '../ledger/claims.ts';
-import { MINOR_MAX, parseDecimal, toText } from '../money.ts';
+import { MINOR_MAX, parsePlainDecimal, toText } from '../money.ts';
 import type { Product } from '../products/products.ts';
 import { isDay } from '../time.ts';
 import { type SpanOfDay, spanOfDay } from '../zone.ts';
@@ -317,15 +317,13 @@ function readCard(
   return { code, pin: pin ?? (missingPin === 'draw' ? null : missingPin) };
 }
 
-const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
-
 function readBalance(text: string | undefined, { currency, decimals, maxValue }: Product, note: Note) {
   if (text === undefined) return void note('is missing');
   if (text.includes(','))
     return void note(
       'contains a comma: amounts are written with a decimal point and nothing else, such as 1234.50',
     );
-  const decimal = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
+  const decimal = parsePlainDecimal(text);
   if (!decimal) return void note('is not an amount in plain digits, such as 1234.50');
   if (decimal.scale > decimals) return void note(`has more decimals than ${currency}, which has ${decimals}`);
   const minor = decimal.digits * 10n ** BigInt(decimals - decimal.scale);

@@ -1,5 +1,5 @@
 import { isOrigin, ORIGIN } from '../config.ts';
-import { parseDecimal } from '../money.ts';
+import { isSameDecimal, parsePlainDecimal } from '../money.ts';
 import { isDay, parseDateTime } from '../time.ts';
 import { INVISIBLE, wrongUsage } from './output.ts';
 
@@ -23,17 +23,12 @@ export function parseCount(text: string, option: string, min: number, max: numbe
 export const countOf = (option: string, min: number, max: number) => (text: string) =>
   parseCount(text, option, min, max);
 
-/** Matches digits with a decimal point: no exponent, no sign, no thousands separator. */
-const PLAIN_DECIMAL = /^\d{1,20}(\.\d{1,20})?$/;
-const AMOUNT = 'takes an amount in plain digits, such as 100 or 99.50';
-
 /** Parses an amount in major units, which the core checks. The result is exactly the typed number. */
 export function parseValue(text: string, option: string): number {
-  const typed = PLAIN_DECIMAL.test(text) ? parseDecimal(text) : undefined;
-  const read = parseDecimal(String(Number(text)));
-  if (!typed || typed.digits !== read?.digits || typed.scale !== read.scale)
-    wrongUsage(`${option} ${AMOUNT}`);
-  return Number(text);
+  const value = Number(text);
+  if (!parsePlainDecimal(text) || !isSameDecimal(text, String(value)))
+    wrongUsage(`${option} takes an amount in plain digits, such as 100 or 99.50`);
+  return value;
 }
 
 /** Parses a day of the books. The result is text. */

@@ -5,7 +5,7 @@ import { kept, type Service } from '../context.ts';
 import { readLetterhead } from '../settings/letterhead.ts';
 import { serveFolder } from './files.ts';
 import { permissionsOf, policyOf } from './headers.ts';
-import { escapeHtml } from './html.ts';
+import { escapeHtml, HTML } from './html.ts';
 import { PREFIXES } from './operator/desk.ts';
 import { TransportRefusal } from './wire.ts';
 
@@ -121,6 +121,6 @@ function sendPage(reply: FastifyReply, html: string | undefined): FastifyReply {
   const nonce = randomBytes(16).toString('base64');
   return reply
     .header('content-security-policy', policyFor(nonce))
-    .type('text/html; charset=utf-8')
+    .type(HTML)
     .send(html.replace(NONCE, nonce));
 }

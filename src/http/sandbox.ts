@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { PRECEDENCE, REFUSALS, Refusal, type RefusalCode } from '../refusal.ts';
 import { policyOf } from './headers.ts';
-import { escapeHtml } from './html.ts';
+import { escapeHtml, HTML } from './html.ts';
 import type { Serving } from './routes.ts';
 import { parseJson } from './wire.ts';
 
@@ -45,7 +45,6 @@ const DELAYED_FROM = 999_800;
 const LOST_BEFORE = 999_701;
 const LOST_AFTER = 999_702;
 const BROKEN = 999_703;
-const HTML = 'text/html; charset=utf-8';
 const HUNDRED = 100;
 const MS = 1_000;
 

@@ -11,6 +11,7 @@ import { type Sql, sql } from '../db/sql.ts';
 
 /** The time that a person has for the next step of a sign-in. */
 export const SIGN_IN_MS = 10 * 60_000;
+export const SIGN_IN_EXPIRED = 'the sign-in has expired: begin again';
 
 /** The clocks of two processes, or of this service and an identity provider, differ by less. */
 export const CLOCKS_DIFFER_MS = 60_000;

@@ -9,6 +9,7 @@ import {
   derived,
   type OidcAccount,
   readBegun,
+  SIGN_IN_EXPIRED,
   SIGN_IN_MS,
   useOnce,
 } from './begun.ts';
@@ -41,7 +42,7 @@ const MAX_AGE_S = SESSION_MS / 1_000;
 
 /** Why a sign-in at the provider fails, and what the page says. */
 const FAILURES = {
-  expired: 'the sign-in has expired: begin again',
+  expired: SIGN_IN_EXPIRED,
   'not-confirmed': 'the identity provider did not confirm the sign-in: begin again',
   'no-factor':
     'the identity provider did not ask for a second factor: accept the invitation by its link, or sign in at ' +
@@ -123,12 +124,13 @@ export class OidcProvider {
 
   /**
    * Signs in a user who comes back from the provider, or steps its session up.
+   * @param token of the browser, as long as it keeps it
    * @param query the query of the URL that the browser was sent back to
    * @throws Problem `unauthorized`
    */
-  async finish(visitor: Visitor, token: string, query: string): Promise<Returned> {
+  async finish(visitor: Visitor, token: string | undefined, query: string): Promise<Returned> {
     const { service } = visitor;
-    const begun = readBegun(token, service.clock());
+    const begun = token && readBegun(token, service.clock());
     if (!begun) throw failed('expired');
     const claims = await this.#claims(service, token, begun, query);
     if (!(await useOnce(service, token))) throw failed('expired');

@@ -14,7 +14,7 @@ import {
   takeBack,
   trialOf,
 } from './attempts.ts';
-import { insertSignIn, type OidcAccount, SIGN_IN_MS } from './begun.ts';
+import { insertSignIn, type OidcAccount, SIGN_IN_EXPIRED, SIGN_IN_MS } from './begun.ts';
 import { deviceOf } from './devices.ts';
 import { acceptInvitation, hashPasswordOf, wordsOf } from './enroll.ts';
 import { acceptFactor, type Factor, replaceRecoveryCodes } from './factors.ts';
@@ -154,7 +154,7 @@ export async function beginSecondFactor(
 export async function finishSignIn(visitor: Visitor, token: string, factor: Factor): Promise<string> {
   const { service, door, origin } = visitor;
   const { db, keys, clock } = service;
-  const expired = new Problem('unauthorized', 'the sign-in has expired: begin again with the password');
+  const expired = new Problem('unauthorized', SIGN_IN_EXPIRED);
   const tokenHash = hashOfBearer(keys, 'sign-in', token);
   if (!tokenHash) throw expired;
   const begun = sql`

@@ -4,6 +4,7 @@ import { recordRefusal, UNKNOWN_ACCOUNT } from '../../audit/refusals.ts';
 import type { OidcProvider } from '../../people/oidc.ts';
 import type { Session } from '../../people/sessions.ts';
 import { Problem } from '../../problem.ts';
+import { HTML } from '../html.ts';
 import {
   type Asked,
   type Route,
@@ -19,7 +20,6 @@ import {
 export const OIDC_PATH = '/session/oidc';
 const SIGN_IN = '/console/sign-in';
 const Methods = Type.Object({ password: Type.Boolean(), oidc: Type.Boolean() });
-const EXPIRED = { reason: 'expired' };
 
 /** Returns the routes. Without an identity provider, the only answer is that there is none. */
 export function oidcRoutes(provider: OidcProvider | undefined): readonly Route[] {
@@ -66,7 +66,6 @@ function answering(path: `/${string}`, run: (asked: Asked<unknown>) => Promise<F
 async function comeBack(provider: OidcProvider, asked: Asked<unknown>): Promise<FastifyReply> {
   const { request, reply } = asked;
   const token = readCookie(request, 'oidc', 'operator');
-  if (!token) throw new Problem('unauthorized', 'the sign-in has expired: begin again', undefined, EXPIRED);
   const query = (request.raw.url ?? '').replace(/^[^?]*/, '');
   const done = await provider.finish(asked, token, query);
   setCookie(reply, 'oidc', 'operator', undefined);
@@ -85,7 +84,7 @@ async function comeBack(provider: OidcProvider, asked: Asked<unknown>): Promise<
  */
 function sendPage(reply: FastifyReply, next: string, text: string): FastifyReply {
   return reply
-    .type('text/html; charset=utf-8')
+    .type(HTML)
     .send(
       '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Scrip</title>' +
         `<meta http-equiv="refresh" content="0;url=${next}"></head>` +

@@ -5,6 +5,7 @@ import type { Service } from '../../context.ts';
 import { hashOfBearer } from '../../credentials.ts';
 import { rendered } from '../../operation.ts';
 import { checkInput } from '../../operations/validate.ts';
+import { SIGN_IN_EXPIRED } from '../../people/begun.ts';
 import { DEVICE_MS, type Device, newDeviceToken, readDeviceToken } from '../../people/devices.ts';
 import { type Door, findSession, type SignedIn, type Visitor } from '../../people/sessions.ts';
 import { Problem } from '../../problem.ts';
@@ -142,7 +143,7 @@ export type Asked<Body> = Visitor & {
 /** Returns the token of this browser's sign-in in progress. @throws Problem `unauthorized` */
 export function requireBegun({ door, request }: Asked<unknown>): string {
   const begun = readCookie(request, 'begun', door);
-  if (!begun) throw new Problem('unauthorized', 'the sign-in has expired: begin again');
+  if (!begun) throw new Problem('unauthorized', SIGN_IN_EXPIRED);
   return begun;
 }
 
