@@ -21,8 +21,9 @@ import {
   SUMS_TAG,
   textToSign,
 } from './manifest.ts';
+import { openStorage } from './open-storage.ts';
 import { MAJOR } from './server.ts';
-import { MANIFEST, openStorage, type Storage } from './storage.ts';
+import { MANIFEST, type Storage } from './storage.ts';
 
 /**
  * Online backup by PostgreSQL's low-level API: the files are copied while the server works, and the log

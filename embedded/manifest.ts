@@ -7,8 +7,9 @@ import { EmbeddedError } from './error.ts';
 import { isClusterFile, isClusterFolder } from './files.ts';
 import { codeOf } from './folder.ts';
 import { PARTIAL } from './folder-storage.ts';
+import { openStorage } from './open-storage.ts';
 import { MAJOR } from './server.ts';
-import { MANIFEST, openStorage, readText, type Storage } from './storage.ts';
+import { MANIFEST, readText, type Storage } from './storage.ts';
 
 /**
  * A backup is a folder: `manifest.json` says what it is, `SHA256SUMS` holds the digest of each file

@@ -10,9 +10,10 @@ import { codeOf, exists, type Folder, prepareFolder } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
 import { LogReader } from './log-reader.ts';
 import { type Backup, CLUSTER, chooseBackup, copyEntry, type Entry, readEntries } from './manifest.ts';
+import { openStorage } from './open-storage.ts';
 import { type ArchivedLog, findGapOn, type Reached, type Restoring, runCopy } from './recover.ts';
 import { type Log, ownSettingsIn, stopServer } from './server.ts';
-import { openStorage, type Storage } from './storage.ts';
+import type { Storage } from './storage.ts';
 import { findWay, type Leg, startsFrom, timelineOf } from './timelines.ts';
 
 /**

@@ -11,7 +11,6 @@ import { Upload } from '@aws-sdk/lib-storage';
 import { contentOf } from './copy.ts';
 import { EmbeddedError } from './error.ts';
 import { codeOf } from './folder.ts';
-// biome-ignore lint/suspicious/noImportCycles: the other half is loaded on demand
 import { type Draft, MANIFEST, type Storage } from './storage.ts';
 
 /**

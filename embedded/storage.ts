@@ -1,5 +1,3 @@
-import { FolderStorage } from './folder-storage.ts';
-
 /** Where backups, or the archived log, are kept: a folder, or a bucket of S3-compatible storage. */
 export type Storage = {
   /** For messages: a path, or `s3://bucket/prefix`. */
@@ -43,18 +41,6 @@ const REMOTE = 's3://';
 
 /** Whether a place is a bucket, not a folder. */
 export const isRemote = (place: string): boolean => place.startsWith(REMOTE);
-
-/**
- * Opens a place.
- * @param place a path, or `s3://bucket/prefix`
- */
-export async function openStorage(place: string): Promise<Storage> {
-  if (!isRemote(place)) return new FolderStorage(place);
-  // Loaded on demand: a backup to a folder does not wait for the client.
-  // biome-ignore lint/suspicious/noImportCycles: as above
-  const { S3Storage } = await import('./s3.ts');
-  return new S3Storage(place);
-}
 
 /** Reads a small file whole. @throws as `read` */
 export async function readText(storage: Storage, file: string): Promise<string> {

@@ -5,7 +5,7 @@ import { EmbeddedError } from './error.ts';
 import { describeFolder, type Folder, readSettings } from './folder.ts';
 import type { LogReader } from './log-reader.ts';
 import type { Manifest } from './manifest.ts';
-import { openStorage } from './storage.ts';
+import { openStorage } from './open-storage.ts';
 
 /**
  * The timelines of the log. Each restore begins a new one, which the archive holds from the moment when the

@@ -17,10 +17,10 @@ import {
   type Settings,
 } from './folder.ts';
 import { lockFolder, UseLock } from './lock.ts';
+import { openStorage } from './open-storage.ts';
 import { endServer, findServer } from './process.ts';
 import { Sender } from './sender.ts';
 import { changeArchive, type Log, startServer, stopServer } from './server.ts';
-import { openStorage } from './storage.ts';
 
 /**
  * One process's use of the database in a folder. Any number of processes use it together: the first one

@@ -1,4 +1,4 @@
-import type { Voucher } from './index.ts';
+import type { Voucher } from './batch.ts';
 import { amountIn, type Language, WORDS } from './language.ts';
 import { FONTS } from './names.ts';
 import { barsOfCode, barsOfSerial, drawBars, drawQr, QR_MODULES } from './symbols.ts';

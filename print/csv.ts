@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
+import type { Batch, Voucher } from './batch.ts';
 import { withoutFormula } from './formula.ts';
-import type { Batch, Voucher } from './index.ts';
 
 const HEADER = [
   'serialNumber',

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { openSync } from 'fontkit';
-import type { Batch } from './index.ts';
+import type { Batch } from './batch.ts';
 import { type Language, WORDS } from './language.ts';
 
 const fontFile = (name: string) => fileURLToPath(import.meta.resolve(`dejavu-fonts-ttf/ttf/${name}.ttf`));

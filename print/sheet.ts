@@ -1,4 +1,5 @@
 import PDFDocument from 'pdfkit';
+import type { Batch, Design, Voucher } from './batch.ts';
 import {
   CARD,
   drawCard,
@@ -13,7 +14,6 @@ import {
   widthOf,
   write,
 } from './card.ts';
-import type { Batch, Design, Voucher } from './index.ts';
 import { type Language, WORDS } from './language.ts';
 import { FONTS, printableNames } from './names.ts';
 

@@ -1,5 +1,5 @@
+import { expectCode, expectThat } from './expect.ts';
 import { type Access, type Loose, Probe, type Seen, type Variant, type Wanted } from './probe.ts';
-import { expectCode, expectThat } from './rule.ts';
 
 /** The test merchant: its requests in each variant, and vouchers for them. */
 

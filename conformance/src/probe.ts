@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Broken } from './rule.ts';
+import { Broken } from './broken.ts';
 
 /** Sends requests, right or wrong, and keeps the responses. */
 

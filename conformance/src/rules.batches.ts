@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { Untried } from './broken.ts';
+import { expectCode, expectEqual, expectMatch, expectThat } from './expect.ts';
 import type { TestMerchant, Voucher } from './merchant.ts';
 import type { Loose, Seen } from './probe.ts';
-import { expectCode, expectEqual, expectMatch, expectThat, type Rule, Untried } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 const LARGE = 11;
 const PRODUCTION_MAX_MS = 60_000;

@@ -1,6 +1,7 @@
 import { messageOf } from './codes.ts';
+import { describe, expectThat } from './expect.ts';
 import type { Loose, Seen, Variant } from './probe.ts';
-import { describe, expectThat, type Rule } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 /** Rules for every response. They check all responses that the other rules received, so they run last. */
 

@@ -1,5 +1,7 @@
+import { Untried } from './broken.ts';
+import { expectCode, expectEqual, expectThat } from './expect.ts';
 import type { Loose } from './probe.ts';
-import { expectCode, expectEqual, expectThat, type Rule, Untried } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 const LISTED_MAX = 50;
 

@@ -1,6 +1,8 @@
+import { Untried } from './broken.ts';
+import { expectCode, expectEqual, expectThat } from './expect.ts';
 import { type TestMerchant, UNKNOWN } from './merchant.ts';
 import type { Seen } from './probe.ts';
-import { expectCode, expectEqual, expectThat, type Rule, Untried } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 const COPIES = 8;
 

@@ -1,14 +1,7 @@
+import { Broken, Untried } from './broken.ts';
+import { describe, expectCode, expectEqual, expectMatch, expectThat } from './expect.ts';
 import { UNKNOWN } from './merchant.ts';
-import {
-  Broken,
-  describe,
-  expectCode,
-  expectEqual,
-  expectMatch,
-  expectThat,
-  type Rule,
-  Untried,
-} from './rule.ts';
+import type { Rule } from './rule.ts';
 
 /** Rules for the transport: requests that are refused before their content is read. */
 export const TRANSPORT: readonly Rule[] = [

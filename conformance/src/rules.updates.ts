@@ -1,6 +1,8 @@
+import { Untried } from './broken.ts';
+import { describe, expectCode, expectEqual, expectMatch, expectThat } from './expect.ts';
 import type { TestMerchant } from './merchant.ts';
 import type { Loose, Seen } from './probe.ts';
-import { describe, expectCode, expectEqual, expectMatch, expectThat, type Rule, Untried } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 const RIVALS = 6;
 

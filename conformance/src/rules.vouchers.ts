@@ -1,6 +1,8 @@
+import { Untried } from './broken.ts';
+import { expectCode, expectEqual, expectMatch, expectThat } from './expect.ts';
 import { UNKNOWN } from './merchant.ts';
 import type { Seen } from './probe.ts';
-import { expectCode, expectEqual, expectMatch, expectThat, type Rule, Untried } from './rule.ts';
+import type { Rule } from './rule.ts';
 
 const WRONG_PINS = 5;
 const RIVALS = 6;

@@ -1,6 +1,7 @@
+import { Broken, Untried } from './broken.ts';
 import { type Shared, TestMerchant } from './merchant.ts';
 import { type Access, Limited, type Seen, type Variant } from './probe.ts';
-import { Broken, type Rule, Untried } from './rule.ts';
+import type { Rule } from './rule.ts';
 import { BATCHES } from './rules.batches.ts';
 import { GENERAL } from './rules.general.ts';
 import { LOOKUPS } from './rules.lookups.ts';

@@ -1,6 +1,6 @@
 import { start } from './main.tsx';
 import { routerOf } from './router.tsx';
-import type { SideMenu } from './ui/shell.tsx';
+import type { SideMenu } from './ui/menu.ts';
 
 /** The merchant's portal: its pages and their addresses. */
 

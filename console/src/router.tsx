@@ -12,8 +12,8 @@ import { useTexts } from './i18n/index.tsx';
 import { Screen as SignIn } from './pages/sign-in.tsx';
 import type { Filters } from './ui/address.ts';
 import { Gate, Rejected } from './ui/gate.tsx';
+import type { SideMenu } from './ui/menu.ts';
 import { Busy, Head } from './ui/parts.tsx';
-import type { SideMenu } from './ui/shell.tsx';
 
 type Frame = typeof import('./ui/shell.tsx').Shell;
 

@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import { StartError } from './errors.ts';
-import type { Queries } from './pool.ts';
 import { type Sql, sql } from './sql.ts';
 
 /**
@@ -52,8 +51,10 @@ export async function configure(
   ]);
 }
 
+type Owner = { query<Row>(statement: Sql): Promise<Row[]> };
+
 /** Checks that no process of the service uses the database. @throws StartError if one does */
-export async function requireStopped(owner: Queries): Promise<void> {
+export async function requireStopped(owner: Owner): Promise<void> {
   const [sessions] = await owner.query<{ count: number }>(sql`
     select count(*)::int as count from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid() and application_name like 'scrip%'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readPieceName } from '../../embedded/archive.ts';
-import { openStorage, type Storage } from '../../embedded/storage.ts';
+import { openStorage } from '../../embedded/open-storage.ts';
+import type { Storage } from '../../embedded/storage.ts';
 import type { Installation } from './installation.ts';
 import { until } from './until.ts';
 

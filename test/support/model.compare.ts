@@ -1,4 +1,13 @@
-import type { Entry } from './model.state.ts';
+export type Entry = {
+  id: string;
+  type: 'ACTIVATION' | 'REDEMPTION' | 'REDEMPTION_REVERSAL';
+  operation: 'activate' | 'redeem' | null;
+  merchant: number;
+  serial: string;
+  minor: number;
+  reference: string | null;
+  original: string | null;
+};
 
 /** Whether a transaction of an answer is an entry. */
 // biome-ignore lint/suspicious/noExplicitAny: it comes from an answer.

@@ -1,8 +1,40 @@
 import assert from 'node:assert/strict';
 import type { Answer } from './model.calls.ts';
-import { sameEntry, sameSet, showsAll } from './model.compare.ts';
+import { type Entry, sameEntry, sameSet, showsAll } from './model.compare.ts';
 
 /** The state of the model, and what answers must show of it. */
+
+export type Batch = {
+  id: string;
+  merchant: number;
+  status: 'PROCESSING' | 'COMPLETED' | 'CANCELED';
+  reference: string;
+  quantity: number;
+  minor: number | null;
+  product: string;
+  /** The requested expiry, and the actual one. */
+  until: number | null;
+  expires: number;
+  /** Whether it is completed and its vouchers have not been shown. */
+  unseen: boolean;
+};
+export type Voucher = {
+  batch: string;
+  issuer: number;
+  issuerOnly: boolean;
+  batchMinor: number | null;
+  /** The merchant whose float paid for its value. */
+  payer: number | null;
+  value: number | null;
+  balance: number;
+  expires: number;
+  blocked: boolean;
+  /** The serial number of its replacement. */
+  replaced: string | null;
+  canceled: boolean;
+  wrong: number;
+  lockedUntil: number;
+};
 
 /** The kinds of merchants: with all rights, opaque, without the right to update, and two always refused. */
 export const MERCHANTS = [
@@ -45,48 +77,6 @@ export const PRODUCTS: Readonly<Record<string, Product>> = {
   ISSUER: { issuerOnly: true, later: false, onSale: true, leastMinor: 2_00, mostMinor: 20_00, most: 5 },
   LATER: { ...DEFAULT, issuerOnly: true, later: true },
   CLOSED: { ...DEFAULT, onSale: false },
-};
-
-export type Batch = {
-  id: string;
-  merchant: number;
-  status: 'PROCESSING' | 'COMPLETED' | 'CANCELED';
-  reference: string;
-  quantity: number;
-  minor: number | null;
-  product: string;
-  /** The requested expiry, and the actual one. */
-  until: number | null;
-  expires: number;
-  /** Whether it is completed and its vouchers have not been shown. */
-  unseen: boolean;
-};
-export type Voucher = {
-  batch: string;
-  issuer: number;
-  issuerOnly: boolean;
-  batchMinor: number | null;
-  /** The merchant whose float paid for its value. */
-  payer: number | null;
-  value: number | null;
-  balance: number;
-  expires: number;
-  blocked: boolean;
-  /** The serial number of its replacement. */
-  replaced: string | null;
-  canceled: boolean;
-  wrong: number;
-  lockedUntil: number;
-};
-export type Entry = {
-  id: string;
-  type: 'ACTIVATION' | 'REDEMPTION' | 'REDEMPTION_REVERSAL';
-  operation: 'activate' | 'redeem' | null;
-  merchant: number;
-  serial: string;
-  minor: number;
-  reference: string | null;
-  original: string | null;
 };
 
 /** The minor units of an amount; undefined for one that is negative or has more than two decimals. */

@@ -1,10 +1,9 @@
 import type { Answer, Asks, Call, Named } from './model.calls.ts';
-import { sameEntry } from './model.compare.ts';
+import { type Entry, sameEntry } from './model.compare.ts';
 import { refusedAtOnce } from './model.forms.ts';
 import { type Movement, moveMoney } from './model.movements.ts';
 import {
   type Batch,
-  type Entry,
   MERCHANTS,
   ModelState,
   minorOf,

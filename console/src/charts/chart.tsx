@@ -5,8 +5,18 @@ import { useTexts } from '../i18n/index.tsx';
 import { useFormat } from '../ui/format.ts';
 import { isDay, isMonth } from '../ui/format-of.ts';
 import { useWords } from '../ui/words.ts';
-import type { ChartProps } from './panel.tsx';
 import type { Point } from './read.ts';
+
+export type ChartKind = 'area' | 'bars' | 'lines' | 'ranks';
+export type ChartProps = {
+  readonly kind: ChartKind;
+  readonly points: readonly Point[];
+  /** The column of the axis, and the columns that are drawn. */
+  readonly x: string;
+  readonly series: readonly string[];
+  readonly currency?: string;
+  readonly unit?: 'money' | 'percent' | 'days' | 'count';
+};
 
 const HEIGHT = 216;
 const [RIGHT, TOP, BOTTOM] = [8, 8, 26];

@@ -9,6 +9,7 @@ import { useFormat } from '../ui/format.ts';
 import { Icon } from '../ui/icons.tsx';
 import { Rows } from '../ui/list.tsx';
 import { Busy, Empty, Panel, Problem } from '../ui/parts.tsx';
+import type { ChartProps } from './chart.tsx';
 import { useCurrency } from './currency.ts';
 import {
   FLOATS_MAX,
@@ -21,17 +22,6 @@ import {
   readMonths,
   readOutstanding,
 } from './read.ts';
-
-export type ChartKind = 'area' | 'bars' | 'lines' | 'ranks';
-export type ChartProps = {
-  readonly kind: ChartKind;
-  readonly points: readonly Point[];
-  /** The column of the axis, and the columns that are drawn. */
-  readonly x: string;
-  readonly series: readonly string[];
-  readonly currency?: string;
-  readonly unit?: 'money' | 'percent' | 'days' | 'count';
-};
 
 const Chart = lazy(async () => ({ default: (await import('./chart.tsx')).Chart }));
 const HEIGHT = 256;

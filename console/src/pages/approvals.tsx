@@ -1,7 +1,7 @@
 import { Stack, Text } from '@mantine/core';
 import type { Answer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import type { Acts } from '../ui/actions.tsx';
+import type { Acts } from '../ui/act.ts';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { fieldsOf } from '../ui/change-rows.ts';

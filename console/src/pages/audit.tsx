@@ -3,7 +3,7 @@ import { audited } from '../../generated/audited.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { Actions } from '../ui/actions.tsx';
 import { ShortDifference, Subject } from '../ui/changes.tsx';
-import type { Item } from '../ui/list.tsx';
+import type { Item } from '../ui/item.ts';
 import { ListPage } from '../ui/page.tsx';
 import { addressOf } from '../ui/places.ts';
 import { useWords } from '../ui/words.ts';

@@ -2,7 +2,7 @@ import { Progress, Stack, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import type { Answer, PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import type { Input } from '../ui/actions.tsx';
+import type { Input } from '../ui/act.ts';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { Figure } from '../ui/figure.tsx';

@@ -1,9 +1,11 @@
 import type { ReactNode } from 'react';
 import type { PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { Actions, type Input } from '../ui/actions.tsx';
+import type { Input } from '../ui/act.ts';
+import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
-import { type Item, List } from '../ui/list.tsx';
+import type { Item } from '../ui/item.ts';
+import { List } from '../ui/list.tsx';
 import { ListPage } from '../ui/page.tsx';
 import { Empty } from '../ui/parts.tsx';
 import { useThing } from '../ui/thing.tsx';

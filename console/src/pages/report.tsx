@@ -18,7 +18,8 @@ import {
 import { type Filters, useChangeFilters, useFilters, useParam } from '../ui/address.ts';
 import { AtInput } from '../ui/at.tsx';
 import { saveCsv } from '../ui/csv.ts';
-import { type Item, Rows } from '../ui/list.tsx';
+import type { Item } from '../ui/item.ts';
+import { Rows } from '../ui/list.tsx';
 import { useWhenLoaded } from '../ui/loaded.ts';
 import { useMerchants } from '../ui/names.ts';
 import { Busy, Empty, Head, Panel, Problem } from '../ui/parts.tsx';

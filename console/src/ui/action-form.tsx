@@ -7,7 +7,7 @@ import { ApiProblem, type Download, get } from '../api.ts';
 import type { Field, Operation } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { perform } from '../operations.ts';
-import type { Act, Input } from './actions.tsx';
+import type { Act, Input } from './act.ts';
 import { useApp } from './app.tsx';
 import { type Change, Changes } from './changes.tsx';
 import { save } from './csv.ts';

@@ -3,8 +3,8 @@ import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { useFormat } from './format.ts';
+import type { Item } from './item.ts';
 import { useItems } from './items.ts';
-import type { Item } from './list.tsx';
 import { useWords } from './words.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { withoutFormula } from '@scrip/print/formula';
-
-export type Item = Readonly<Record<string, unknown>>;
+import type { Item } from './item.ts';
 
 /** A value as text. */
 export const plain = (value: unknown): string =>

@@ -1,4 +1,5 @@
-import { type Item, toCsv } from './csv-text.ts';
+import { toCsv } from './csv-text.ts';
+import type { Item } from './item.ts';
 
 /** Files for the browser to save: the content of a list as CSV. */
 

@@ -7,7 +7,7 @@ import { useApp } from './app.tsx';
 import { saveCsv } from './csv.ts';
 import { Dialog } from './dialog.tsx';
 import { useFormat } from './format.ts';
-import type { Item } from './list.tsx';
+import type { Item } from './item.ts';
 import { useListTexts } from './list-texts.ts';
 import { useWhenLoaded } from './loaded.ts';
 import { Problem } from './parts.tsx';

@@ -5,8 +5,7 @@ import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { guess } from '../search.ts';
 import { type Filters, useChangeFilters, useFilters } from './address.ts';
 import { useFormat } from './format.ts';
-import type { Choices } from './list.tsx';
-import { useChoices } from './names.ts';
+import { type Choices, useChoices } from './names.ts';
 import { readNumber } from './number.ts';
 import { useWords } from './words.ts';
 

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
+import type { Places } from './menu.ts';
 import { useMerchants, useProducts, useUsers } from './names.ts';
-import type { Places } from './shell.tsx';
 import { useWords } from './words.ts';
 
 /** What the search offers: the address that it leads to, or the operation that it begins. */

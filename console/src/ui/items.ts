@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { get, type Page, type Query } from '../api.ts';
-import type { Item } from './list.tsx';
+import type { Item } from './item.ts';
 
 /** How often what is open is read again. */
 export const AGAIN_MS = 30_000;

@@ -6,7 +6,7 @@ import { useChangeFilters, useFilters } from './address.ts';
 import { Dialog } from './dialog.tsx';
 import { Export } from './export.tsx';
 import { FilterBar } from './filters.tsx';
-import type { Item } from './list.tsx';
+import type { Item } from './item.ts';
 import { useListTexts } from './list-texts.ts';
 import './list-tools.css';
 import { SelectionBar } from './selection-bar.tsx';

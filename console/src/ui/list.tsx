@@ -15,12 +15,12 @@ import {
 import { get, type Page, type Total } from '../api.ts';
 import { type Figure as Declared, figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
-import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
 import { Figure } from './figure.tsx';
 import { useFormat } from './format.ts';
+import type { Item } from './item.ts';
 import { AGAIN_MS } from './items.ts';
-import { shownAs } from './lists.tsx';
+import { type ListProps, shownAs } from './lists.tsx';
 import { Empty, Problem } from './parts.tsx';
 import { pageOf } from './places.ts';
 import { type Selection, useSelection } from './selection.ts';
@@ -35,41 +35,6 @@ const FilterBar = lazy(async () => ({ default: (await loadTools()).FilterBar }))
 const SelectionBar = lazy(async () => ({ default: (await loadTools()).SelectionBar }));
 const SortButton = lazy(async () => ({ default: (await loadTools()).SortButton }));
 const ViewTabs = lazy(async () => ({ default: (await loadTools()).ViewTabs }));
-
-export type Item = Readonly<Record<string, unknown>>;
-
-/** Choices for fields, by their names. */
-export type Choices = Readonly<Record<string, readonly { readonly value: string; readonly label: string }[]>>;
-
-export type ListProps = {
-  /** The operation that lists, such as `voucher.list`. */
-  readonly of: string;
-  /** The parts of its path, and filters that the page sets. */
-  readonly fixed?: Filters;
-  /** The columns, if they are not those of the operation. */
-  readonly columns?: readonly string[];
-  /** The columns that a narrow screen keeps: the first three by default. */
-  readonly narrow?: readonly string[];
-  /** The filters are in the address of the page: all fields of the operation, unless the page names them. */
-  readonly search?: Filters;
-  readonly filters?: readonly string[];
-  /** What a filter offers to choose from, if its schema does not say it. */
-  readonly choices?: Choices;
-  readonly limit?: number;
-  /** Whether work goes on that adds rows, if the rows do not say it. */
-  readonly runs?: boolean;
-  readonly cell?: (name: string, item: Item) => ReactNode | undefined;
-  /** The actions at the end of a row. */
-  readonly actions?: (item: Item) => ReactNode;
-  /** The actions on the rows that are selected. Without it, none can be. */
-  readonly bulk?: ((items: readonly Item[]) => ReactNode) | undefined;
-  readonly empty?: ReactNode;
-  readonly title?: string;
-  /** The actions of the list, in its head. */
-  readonly aside?: ReactNode;
-  /** Only the first rows, without a button for more or an export. */
-  readonly brief?: boolean;
-};
 
 const PAGE = ['limit', 'cursor', 'sort'];
 

@@ -1,6 +1,39 @@
+import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
-import type { Item, ListProps } from './list.tsx';
+import type { Filters } from './address.ts';
+import type { Item } from './item.ts';
+import type { Choices } from './names.ts';
 import { State, Value } from './value.tsx';
+
+export type ListProps = {
+  /** The operation that lists, such as `voucher.list`. */
+  readonly of: string;
+  /** The parts of its path, and filters that the page sets. */
+  readonly fixed?: Filters;
+  /** The columns, if they are not those of the operation. */
+  readonly columns?: readonly string[];
+  /** The columns that a narrow screen keeps: the first three by default. */
+  readonly narrow?: readonly string[];
+  /** The filters are in the address of the page: all fields of the operation, unless the page names them. */
+  readonly search?: Filters;
+  readonly filters?: readonly string[];
+  /** What a filter offers to choose from, if its schema does not say it. */
+  readonly choices?: Choices;
+  readonly limit?: number;
+  /** Whether work goes on that adds rows, if the rows do not say it. */
+  readonly runs?: boolean;
+  readonly cell?: (name: string, item: Item) => ReactNode | undefined;
+  /** The actions at the end of a row. */
+  readonly actions?: (item: Item) => ReactNode;
+  /** The actions on the rows that are selected. Without it, none can be. */
+  readonly bulk?: ((items: readonly Item[]) => ReactNode) | undefined;
+  readonly empty?: ReactNode;
+  readonly title?: string;
+  /** The actions of the list, in its head. */
+  readonly aside?: ReactNode;
+  /** Only the first rows, without a button for more or an export. */
+  readonly brief?: boolean;
+};
 
 type Shown = Pick<ListProps, 'narrow' | 'cell'> & { readonly columns: readonly string[] };
 

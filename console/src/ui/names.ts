@@ -3,6 +3,9 @@ import type { Field } from '../described.ts';
 import { useApp } from './app.tsx';
 import { useItems } from './items.ts';
 
+/** Choices for fields, by their names. */
+export type Choices = Readonly<Record<string, readonly { readonly value: string; readonly label: string }[]>>;
+
 /** Reads the first items of a list, for choices, and to show names instead of ids. */
 function useFirst<Item>(path: string, enabled: boolean): readonly Item[] {
   return useItems<Item>(path, { query: { limit: 200 }, enabled, staleMs: 60_000 }) ?? [];

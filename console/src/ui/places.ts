@@ -1,4 +1,4 @@
-type Item = Readonly<Record<string, unknown>>;
+import type { Item } from './item.ts';
 
 /** The things that have a page: its address, and the field that names one of them in it. */
 const PAGES: Readonly<Record<string, readonly [path: string, key: string]>> = {

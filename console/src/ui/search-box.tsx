@@ -9,7 +9,7 @@ import { type Find, useFinds } from './finds.ts';
 import { Icon } from './icons.tsx';
 import { useSingleKeys } from './keys.ts';
 import { useWhenLoaded } from './loaded.ts';
-import type { Places } from './shell.tsx';
+import type { Places } from './menu.ts';
 
 /**
  * Goes to a page or to the thing that is named, or begins an operation: what the form of the text suggests, or

@@ -1,6 +1,6 @@
 import { Button, Group } from '@mantine/core';
 import type { ReactNode } from 'react';
-import type { Item } from './list.tsx';
+import type { Item } from './item.ts';
 import { useListTexts } from './list-texts.ts';
 
 type BarProps = { readonly items: readonly Item[]; readonly children: ReactNode; clear(): void };

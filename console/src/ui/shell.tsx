@@ -4,49 +4,21 @@ import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Link, useRouterState } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { send } from '../api.ts';
-import type { Catalogue } from '../i18n/en.ts';
 import { LANGUAGES, useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { useAtWork } from './at-work.ts';
 import { Banners } from './banners.tsx';
-import { Icon, type IconName } from './icons.tsx';
+import { Icon } from './icons.tsx';
 import { Inbox, useInbox } from './inbox.tsx';
 import { useKeys } from './keys.ts';
 import { useWhenLoaded } from './loaded.ts';
+import { type Places, type SideMenu, useMenu } from './menu.ts';
 import { SearchBox } from './search-box.tsx';
 import { SCHEMES } from './theme.ts';
 import { useWords } from './words.ts';
 
 const loadKeyboard = () => import('./keyboard.tsx');
 const Keyboard = lazy(async () => ({ default: (await loadKeyboard()).Keyboard }));
-
-export type Place = {
-  /** Its text, its icon, and its address unless it has another one. */
-  readonly name: keyof Catalogue['nav'] & IconName;
-  readonly to?: string;
-  /** The operation without which the page is useless. */
-  readonly needs?: string;
-};
-export type SideMenu = readonly {
-  readonly group?: keyof Catalogue['nav'];
-  readonly places: readonly Place[];
-}[];
-
-/** The places of the menu that this person may use. */
-function useMenu(menu: SideMenu) {
-  const { nav } = useTexts();
-  const { offers } = useApp();
-  const isOffered = ({ needs }: Place) => needs === undefined || offers(needs);
-  const toLink = ({ name, to = `/${name}` }: Place) => ({ to, icon: name, label: nav[name] });
-  return menu
-    .map(({ group, places }) => ({
-      label: group && nav[group],
-      places: places.filter(isOffered).map(toLink),
-    }))
-    .filter(({ places }) => places.length > 0);
-}
-
-export type Places = ReturnType<typeof useMenu>;
 
 /** The frame of every page: navigation by rights, search, language, theme, account. */
 export function Shell({ menu, children }: { readonly menu: SideMenu; readonly children: ReactNode }) {

@@ -2,8 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { ApiProblem, get, type Query } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
+import type { Item } from './item.ts';
 import { AGAIN_MS } from './items.ts';
-import type { Item } from './list.tsx';
 import { BusyPage, Head, Problem } from './parts.tsx';
 
 type Options<T> = {

@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useTexts } from '../i18n/index.tsx';
 import { perform } from '../operations.ts';
-import type { Input } from './actions.tsx';
+import type { Input } from './act.ts';
 import { useApp } from './app.tsx';
 import { useWords } from './words.ts';
 

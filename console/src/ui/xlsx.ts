@@ -1,8 +1,9 @@
 import type { Cell } from '../../../src/csv.ts';
 import { writeXlsx } from '../../../src/xlsx.ts';
 import { save } from './csv.ts';
-import { type Item, plain } from './csv-text.ts';
+import { plain } from './csv-text.ts';
 import { isDay, isTime } from './format-of.ts';
+import type { Item } from './item.ts';
 
 /** What the values of a column are: amounts and numbers may be texts; `any`: what they look like. */
 export type Kind = 'money' | 'number' | 'text' | 'any';
