@@ -3,9 +3,13 @@
  * file once, and then its process ends. As there, a test fails when it throws. The first failure ends the
  * run, since it is enough to kill a mutant.
  */
+/** Of the original, which the import of the tests does not lead to. */
+const { mock } = process.getBuiltinModule('node:test');
+
 type Context = {
   readonly signal: AbortSignal;
   readonly name: string;
+  readonly mock: typeof mock;
   after(hook: Hook): void;
   test(name: string, run: Run): Promise<void>;
   diagnostic(message: string): void;
@@ -67,6 +71,7 @@ async function runTest(
   const after = (hook: Hook) => void afterwards.push(hook);
   const context: Context = {
     name,
+    mock,
     signal: abort.signal,
     after,
     test: (part, runPart) => runTest(part, runPart, onFailure),
@@ -81,6 +86,7 @@ async function runTest(
   } finally {
     abort.abort();
     await runAll(afterwards);
+    mock.reset();
   }
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -244,6 +245,11 @@ func lookUp(s *state, c call) answer {
 	return refusal("99")
 }
 
+func withoutTime(id string) string {
+	id, _, _ = strings.Cut(id, " ")
+	return id
+}
+
 // learn keeps the ids of an answer. It returns false if others were shown before.
 func learn(s *state, names []string, shown []string) bool {
 	if len(names) != len(shown) {
@@ -251,7 +257,7 @@ func learn(s *state, names []string, shown []string) bool {
 	}
 	for at, name := range names {
 		for other, id := range s.Ids {
-			if (other == name) != (id == shown[at]) {
+			if (other == name) != (id == shown[at]) || (other != name && withoutTime(id) == withoutTime(shown[at])) {
 				return false
 			}
 		}

@@ -86,8 +86,11 @@ export class Batch {
   /** Repeats calls that have had their effects, long after them. */
   async revisit(): Promise<void> {
     await this.#ask(this.#order());
-    const [first] = this.#sent.filter((asked) => asked.do === 'redeem' && this.#answered.has(keyOf(asked)));
-    if (first) await this.#ask({ ...first, variant: this.#variant() });
+    const answered = this.#sent.filter((asked) => this.#answered.has(keyOf(asked)));
+    const redeemed = answered.find((asked) => asked.do === 'redeem');
+    const activated = answered.find((asked) => asked.do === 'activate');
+    if (redeemed) await this.#ask({ ...redeemed, variant: this.#variant() });
+    if (activated) await this.#ask(activated);
     if (this.#updated) await this.#ask(this.#updated);
     if (this.#shared.now() - this.#lockedAt < LOCKED_US) await this.#ask(this.#balance(USED));
     await this.#balances();
@@ -276,20 +279,21 @@ export class Batch {
     if (operation === 'generate') {
       return {
         shown: number(data?.value),
-        ids: [String(data?.transactionId), this.#aliasOf(data?.vouchers)],
+        ids: [String(data?.transactionId), this.#aliasOf(data)],
       };
     }
-    if (operation !== 'update') return { shown: number(data?.amount), ids: [String(data?.transactionId)] };
+    if (operation !== 'update') return { shown: number(data?.amount), ids: [idOf(data)] };
     const all = [data?.originalTransaction, data?.cancellationTransaction, data?.newTransaction];
-    const ids = all.flatMap((each) => (each ? [String(each.transactionId)] : []));
+    const ids = all.flatMap((each) => (each ? [idOf(each)] : []));
     return { shown: number(data?.summary?.newAmount), ids };
   }
 
-  /** A text that is the same for the same vouchers, and shows nothing of them. */
-  #aliasOf(vouchers: Loose): string {
-    const all = Array.isArray(vouchers) ? vouchers : [];
-    const named = all.map(({ serialNumber, code, pin }) => [serialNumber, code, pin]);
-    return createHmac('sha256', this.#shared.secret).update(JSON.stringify(named)).digest('hex').slice(0, 16);
+  /** A text that is the same for the same vouchers with the same expiry, and shows nothing of them. */
+  #aliasOf(data: Loose): string {
+    const all = Array.isArray(data?.vouchers) ? data.vouchers : [];
+    const named = all.map(({ serialNumber, code, pin }: Loose) => [serialNumber, code, pin]);
+    const text = JSON.stringify([data?.expiryDate, named]);
+    return createHmac('sha256', this.#shared.secret).update(text).digest('hex').slice(0, 16);
   }
 
   #request(asked: Asked): { readonly path: string; readonly body?: object } {
@@ -322,6 +326,9 @@ export class Batch {
     return this.#random() < 0.5 ? { voucherCode: code, pin } : { voucherCode: code + pin };
   }
 }
+
+/** A transaction's id and time: a replay shows those of the first answer. */
+const idOf = (data: Loose) => `${data?.transactionId} ${data?.timestamp}`;
 
 const keyOf = ({ do: operation, reference }: Asked) => `${operation} ${reference}`;
 

@@ -42,7 +42,7 @@ export type Sent = {
   readonly replayed: boolean;
   /** The amount or balance of the answer. */
   readonly shown: number | null;
-  /** The ids of the transactions in the answer; for a generation its id, and an alias of its vouchers. */
+  /** The transactions in the answer, each as its id and time; of a batch its id, and an alias of its vouchers. */
   readonly ids: readonly string[];
 };
 

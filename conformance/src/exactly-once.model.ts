@@ -24,7 +24,7 @@ export type State = {
   readonly wrongPins: readonly number[];
   /** By operation and reference. */
   readonly entries: Readonly<Record<string, Entry>>;
-  /** The ids that answers have shown, by operation and reference. */
+  /** The ids that answers have shown, with their times, by operation and reference. */
   readonly ids: Readonly<Record<string, string>>;
 };
 
@@ -67,6 +67,8 @@ export function step(state: State, call: Sent): State | undefined {
   return learn(next, ids, call.ids);
 }
 
+const withoutTime = (id: string) => id.split(' ')[0];
+
 /** The state with the ids of an answer, or undefined if it shows other ones than before. */
 function learn(state: State, names: readonly string[], shown: readonly string[]): State | undefined {
   if (names.length !== shown.length) return undefined;
@@ -74,7 +76,8 @@ function learn(state: State, names: readonly string[], shown: readonly string[])
   const ids = { ...state.ids };
   for (const [at, name] of names.entries()) {
     const id = shown[at] as string;
-    if (ids[name] === undefined && Object.values(ids).includes(id)) return undefined;
+    const isTaken = Object.values(ids).some((other) => withoutTime(other) === withoutTime(id));
+    if (ids[name] === undefined && isTaken) return undefined;
     ids[name] ??= id;
     if (ids[name] !== id) return undefined;
   }

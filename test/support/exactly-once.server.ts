@@ -12,7 +12,7 @@ import type { Scope } from './scope.ts';
 
 export const FAULTS = [
   'loses the newest redemptions when it is restarted',
-  'forgets references after a while',
+  'forgets redemptions after a while',
   'shows a replay without the right PIN',
   'does both of two updates at the same time',
   'spends more than the float',
@@ -35,6 +35,10 @@ export const FAULTS = [
   'forgets wrong PINs when it is restarted',
   'counts a wrong PIN for another voucher',
   'redeems from a voucher that is locked',
+  'forgets batches after a while',
+  'forgets activations after a while',
+  'shows a replay with the amount of now',
+  'shows a replay with the time of now',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
@@ -49,11 +53,12 @@ type Voucher = {
   wrongPins: number;
 };
 
-type Entry = {
-  readonly transactionId: string;
+/** A transaction without more, as an update makes two of them. */
+type Transaction = { readonly transactionId: string; readonly timestamp: string; readonly amount: number };
+
+type Entry = Transaction & {
   readonly reference: string;
   readonly voucher: Voucher;
-  readonly amount: number;
   readonly bookedAt: number;
   update: { readonly amount: number; readonly data: object; readonly renewed: object | null } | null;
 };
@@ -63,6 +68,7 @@ type Order = {
   readonly quantity: number;
   readonly value: number | null;
   readonly vouchers: readonly Voucher[];
+  readonly bookedAt: number;
 };
 
 type Result = { readonly code: string; readonly data?: object | null; readonly replayed?: boolean };
@@ -79,6 +85,11 @@ const UNAVAILABLE_EVERY = 10;
 /** The length that the fault keeps of a reference. */
 const KEPT_LENGTH = 64;
 
+const newTransaction = (amount: number): Transaction => ({
+  transactionId: randomUUID(),
+  timestamp: new Date().toISOString(),
+  amount,
+});
 const refuse = (code: string): Result => ({ code });
 const isRight = (voucher: Voucher, { pin, voucherCode }: Fields) =>
   voucher.pin === (pin ?? voucherCode.slice(12));
@@ -122,7 +133,7 @@ class Server {
   }
 
   async generate({ reference, quantity, amount, value = amount }: Fields): Promise<Result> {
-    const known = this.#orders.get(reference);
+    const known = this.#lasting(this.#orders.get(reference), 'forgets batches after a while');
     await this.#gap('generates copies at the same time twice');
     if (known && (known.quantity !== quantity || known.value !== value)) return refuse('94');
     if (known) return { code: '00', data: known, replayed: true };
@@ -131,7 +142,7 @@ class Server {
     await this.#gap('spends more than the float');
     this.#float = left;
     const vouchers = Array.from({ length: quantity }, () => this.#newVoucher(value));
-    const order = { transactionId: randomUUID(), quantity, value, vouchers };
+    const order = { transactionId: randomUUID(), quantity, value, vouchers, bookedAt: Date.now() };
     this.#orders.set(reference, order);
     return { code: '00', data: order };
   }
@@ -162,7 +173,7 @@ class Server {
 
   activate({ serialNumber, value, reference }: Fields): Result {
     const voucher = this.#vouchers[serialNumber];
-    const known = this.#activations.get(reference);
+    const known = this.#lasting(this.#activations.get(reference), 'forgets activations after a while');
     if (!voucher) return refuse('14');
     if (known && (known.voucher !== voucher || known.amount !== value)) return refuse('94');
     if (known) return { code: '00', data: known, replayed: true };
@@ -179,8 +190,7 @@ class Server {
     amount: number,
     balance: number,
   ): Entry {
-    const common = { reference, voucher, amount, bookedAt: Date.now(), update: null };
-    const entry = { transactionId: randomUUID(), ...common };
+    const entry = { ...newTransaction(amount), reference, voucher, bookedAt: Date.now(), update: null };
     into.set(reference, entry);
     this.#setBalance(voucher, balance);
     return entry;
@@ -191,14 +201,13 @@ class Server {
     setTimeout(() => Object.assign(voucher, { oldBalance: balance }), LOST_MS).unref();
   }
 
+  /** What a server with the fault takes for new once it is older than the window. */
+  #lasting<T extends Entry | Order>(known: T | undefined, fault: Fault): T | undefined {
+    return this.#fault === fault && known && Date.now() - known.bookedAt > WINDOW_MS ? undefined : known;
+  }
+
   #known(reference: string): Entry | undefined {
-    const known = this.#redemptions.get(reference);
-    if (
-      this.#fault === 'forgets references after a while' &&
-      known &&
-      Date.now() - known.bookedAt > WINDOW_MS
-    )
-      return undefined;
+    const known = this.#lasting(this.#redemptions.get(reference), 'forgets redemptions after a while');
     return this.#fault === 'redeems again after a reversal' && known?.update?.amount === 0
       ? undefined
       : known;
@@ -244,7 +253,7 @@ class Server {
     if (known && (known.voucher !== voucher || known.amount !== amount)) return refuse('94');
     const refusal = (await this.#checkRedeemer(voucher, fields, known)) ?? this.#misses(reference);
     if (refusal) return refuse(refusal);
-    if (known) return { code: '00', data: known, replayed: true };
+    if (known) return { code: '00', data: this.#again(known), replayed: true };
     const { balance } = voucher;
     await this.#gap('lets redemptions at the same time take more than the balance');
     if (balance === null) return refuse('40');
@@ -257,6 +266,15 @@ class Server {
     const entry = this.#book(this.#redemptions, reference, voucher, amount, balance - amount);
     await this.#gap('forgets the reference of a call whose connection broke');
     return this.#afterwards(reference, entry, response);
+  }
+
+  /** The data of a replay. */
+  #again(known: Entry): Entry {
+    if (this.#fault === 'shows a replay with the amount of now')
+      return { ...known, amount: known.update?.amount ?? known.amount };
+    if (this.#fault === 'shows a replay with the time of now')
+      return { ...known, timestamp: new Date().toISOString() };
+    return known;
   }
 
   #afterwards(reference: string, entry: Entry, response: ServerResponse): Result {
@@ -275,10 +293,10 @@ class Server {
     const left = (original.voucher.balance ?? 0) + original.amount - amountUsed;
     if (left < 0) return refuse('51');
     await this.#gap('does both of two updates at the same time');
-    const renewed = amountUsed === 0 ? null : { transactionId: randomUUID(), amount: amountUsed };
+    const renewed = amountUsed === 0 ? null : newTransaction(amountUsed);
     const data = {
       originalTransaction: original,
-      cancellationTransaction: { transactionId: randomUUID() },
+      cancellationTransaction: newTransaction(-original.amount),
       newTransaction: renewed,
       summary: { newAmount: amountUsed },
     };
