@@ -74,8 +74,8 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   'settlement/proof': 'settlement.proof settlement.forgeries',
   'settlement/terms': 'settlement settlement.steps operator.bank approvals.people',
   'operations/': `approvals.agreement approvals.rights approvals approvals.decisions people.persons.attacks
-    operator.turns`,
-  'operations/perform': 'operator.turns approvals.agreement operator.table people.earlier.attacks requests',
+    approvals.alone.attacks`,
+  'operations/perform': 'operator.turns approvals.agreement approvals operator.api approvals.alone.attacks',
 };
 
 /** The test files of a source, by their paths in test/. */
