@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { sql } from '../../src/db/sql.ts';
+import { createToken } from '../../src/people/tokens.ts';
 import { users } from '../../src/people/users.ts';
 import { approved, floatOf, scene, topUp, voucherOf } from '../support/approvals.ts';
 import { accept, type Browser, enrolled, invited, signIn } from '../support/browser.ts';
@@ -54,6 +55,13 @@ test('a proposal is withdrawn by its maker, rejected with a comment, or expires 
   assert.deepEqual([silent.status, silent.body.errors[0].field], [400, 'comment']);
   const turnedDown = await bob.post(`/approvals/${rejected}/reject`, { comment: 'Not on the statement.' });
   assert.deepEqual([turnedDown.body.state, turnedDown.body.checker], ['REJECTED', 'bob@example.com']);
+  const [noted] = await listening.service.db.query<{ after: string }>(
+    sql`select after from audit where action = 'approval.reject'`,
+  );
+  assert.deepEqual(JSON.parse(noted?.after ?? ''), {
+    ...{ operation: 'float.top-up', maker: 'ada@example.com' },
+    ...{ breakGlass: false, comment: 'Not on the statement.' },
+  });
   listening.clock.advance(72 * 3_600_000);
   const late = await signIn(listening, people[1]);
   for (const id of [withdrawn, rejected, expired])
@@ -94,6 +102,21 @@ test('a proposal of a token lapses when the token is revoked', async (t) => {
   assert.equal((await bob.post(`/tokens/${made.id}/revoke`, {})).status, 200);
   const refused = await bob.post(`/approvals/${proposed.body.approval.id}/approve`, {});
   assert.deepEqual([refused.status, refused.body.code], [409, 'conflict'], refused.text);
+});
+
+test('a token of nobody withdraws what it proposed, and nothing that another one did', async (t) => {
+  const { listening, ada, merchantId } = await scene(t);
+  const newToken = async () => {
+    const { token } = await createToken.run(asOperator(listening.service), {
+      roles: ['finance'],
+      stepUp: true,
+    });
+    return { authorization: `Bearer ${token}`, cookie: undefined };
+  };
+  const [own, other] = [await newToken(), await newToken()];
+  const { id } = (await ada.post('/floats/top-up', topUp(merchantId), own)).body.approval;
+  assert.equal((await ada.post(`/approvals/${id}/withdraw`, {}, other)).status, 403);
+  assert.equal((await ada.post(`/approvals/${id}/withdraw`, {}, own)).body.state, 'WITHDRAWN');
 });
 
 async function proposeSettings(browser: Browser): Promise<string> {

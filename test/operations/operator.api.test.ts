@@ -2,10 +2,15 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Type from 'typebox';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { begun } from '../../src/http/answer.ts';
+import { alone, changing } from '../../src/operation.ts';
+import { perform } from '../../src/operations/perform.ts';
+import { Problem } from '../../src/problem.ts';
 import { enrolled } from '../support/browser.ts';
+import { COMMAND_LINE } from '../support/harness.ts';
 import { operatorApi } from '../support/operator.api.ts';
 
 const api = operatorApi();
@@ -96,6 +101,32 @@ describe('the operator API', () => {
     assert.equal(other.body.errors[0].field, 'Idempotency-Key');
     const { body } = await api.get(`/merchants/${id}`);
     assert.notEqual(body.suspendedAt, null);
+    // The key is that of its caller: somebody else's is another one.
+    const authorization = `Bearer ${await api.token(['owner'])}`;
+    const others = await api.post(`/merchants/${id}/resume`, {}, { ...headers, authorization });
+    assert.deepEqual([others.status, others.headers.get('idempotent-replayed')], [200, null]);
+  });
+
+  test('keeps the key of what may have had its effect, and frees that of what was declined', async () => {
+    const failing = changing({
+      ...{
+        name: 'test.fail',
+        summary: 'Fail',
+        path: '/fail',
+        method: 'POST',
+        command: { none: 'of this test' },
+      },
+      ...{ input: { how: Type.String() }, output: Type.Null(), roles: ['owner'] },
+      ...{ audit: null, approval: alone('It is a test.'), effect: 'outside' },
+      run: (_caller, { how }) =>
+        Promise.reject(how === 'declined' ? new Problem('conflict') : new Error(how)),
+    });
+    const { service } = api.testService;
+    const ask = (how: string, idempotencyKey: string) =>
+      perform(failing as never, { service, principal: COMMAND_LINE, input: { how }, idempotencyKey });
+    for (const code of ['conflict', 'conflict']) await assert.rejects(ask('declined', 'one'), { code });
+    await assert.rejects(ask('cut off', 'two'), /cut off/);
+    await assert.rejects(ask('cut off', 'two'), { code: 'in-progress' });
   });
 
   test('answers an invalid request with a problem document that names the field', async () => {
