@@ -42,7 +42,7 @@ export type Sent = {
   readonly replayed: boolean;
   /** The amount or balance of the answer. */
   readonly shown: number | null;
-  /** The transactions in the answer, each as its id and time; of a batch its id, and an alias of its vouchers. */
+  /** The transactions shown, each as id and time; for a batch its id, and an alias of its vouchers. */
   readonly ids: readonly string[];
 };
 
