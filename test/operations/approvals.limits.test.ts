@@ -44,11 +44,17 @@ const statuses = async (...answers: Promise<{ status: number }>[]) =>
   (await Promise.all(answers)).map(({ status }) => status);
 
 /** A voucher with a value, in a currency that no other test uses. */
-async function sold(currency: string, value: number, of = kiosk) {
-  const code = `P-${currency}`;
+async function sold(
+  currency: string,
+  value: number,
+  of = kiosk,
+  activation: 'immediate' | 'on-activation' = 'immediate',
+) {
+  const code = `P-${currency}-${activation}`;
   const operator = asOperator(listening.service);
   await createProduct(operator, {
     ...productDefaults(currency, 2),
+    activation,
     maxValue: 10_000_000n,
     code,
     name: code,
@@ -161,8 +167,12 @@ select subject from audit where action = 'redemption.correct' order by sequence`
 test('a bulk change counts all its vouchers when it is ordered', async () => {
   const serials = [await voucher('DKK', 6_000), await voucher('DKK', 5_000)];
   const cancel = (serialNumbers: string[]) => ada.post('/vouchers/bulk/cancel', { serialNumbers });
-  const both = await cancel(serials);
-  assert.ok(both.body.approval, both.text);
+  // One that is not active yet counts with its price.
+  const stock = await sold('DKK', 6_000, kiosk, 'on-activation');
+  for (const list of [serials, [String(stock.serialNumber), serials[1] ?? '']]) {
+    const both = await cancel(list);
+    assert.ok(both.body.approval, both.text);
+  }
   const [one, other] = [await cancel(serials.slice(0, 1)), await cancel(serials.slice(1))];
   assert.deepEqual([one.body.state, other.body.approval === undefined], ['WAITING', false], other.text);
 });
