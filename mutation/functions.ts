@@ -41,6 +41,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
     'redeem.race',
     'daily-limits',
     'db.plans',
+    'webhooks.operator',
   ],
   debit_float: ['007-activate', 'activate.statement', 'merchants.floats', 'generate'],
   activate: [
@@ -58,6 +59,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
     'update.statement.calls',
     'rows.written',
     'db.plans',
+    'webhooks.operator',
   ],
   read_balances: ['010-balance', 'balance.statement', 'balance', 'db.plans'],
   check_pins: ['010-balance', 'balance.statement', 'pin.guard', 'rows.written', 'db.plans'],
