@@ -82,14 +82,17 @@ test('an amount up to the limit needs no approval', async (t) => {
 });
 
 test('canceling a voucher above the limit needs approval, alone and in a bulk change', async (t) => {
-  const { listening, ada } = await scene(t);
+  const { listening, ada, bob } = await scene(t);
   const [small, large] = [await voucherOf(listening, 10_000), await voucherOf(listening, 10_001)];
   const reason = 'stolen';
   const inBulk = (...serialNumbers: string[]) => ada.post('/vouchers/bulk/cancel', { serialNumbers, reason });
-  assert.equal((await ada.post(`/vouchers/${large}/cancel`, { reason })).status, 202);
+  const proposed = await ada.post(`/vouchers/${large}/cancel`, { reason });
   const answer = await inBulk(small, large);
   assert.ok(answer.body.approval, answer.text);
   assert.ok(!(await inBulk(small)).body.approval);
+  await approved(bob, proposed);
+  const [{ actor, approvedBy }] = (await ada.get(`/vouchers/${large}`)).body.timeline;
+  assert.deepEqual([actor, approvedBy], ['ada@example.com', 'bob@example.com']);
 });
 
 test('a maker cannot approve their own proposal, in another session or with a token', async (t) => {

@@ -52,6 +52,7 @@ describe('the operator API for support', () => {
     assert.equal((await find({ reference: 'support-1', merchantId })).length, 10);
     const { body } = await api.get(`/vouchers/${own[0]}`);
     assert.equal((await find({ batch: body.batch })).length, 10);
+    assert.equal((await find({ transactionId: body.batch })).length, 10);
     assert.equal((await find({ batch: body.batch, state: 'BLOCKED' })).length, 0);
     const shown = await api.get(`/transactions/${transactionId}`);
     assert.deepEqual(
