@@ -5,7 +5,7 @@ import { decimalsOf } from '../money.ts';
 /** Prints the output of commands: results to stdout, everything else to stderr. */
 
 /**
- * The exit statuses other than 0 (docs/reference/exit-codes.md), one for each reaction that a script may
+ * The exit statuses other than 0 (docs/reference/commands.md), one for each reaction that a script may
  * need. With `--json`, the `code` contains the reason why a request failed.
  */
 export const STATUS = {

@@ -158,7 +158,7 @@ test('SECURITY.md links only to existing files', async () => {
 
 test('every threat of the threat model has a test, and every boundary has threats', async () => {
   const page = await read('docs/explanation/threat-model.md');
-  const boundaries = page.split(/^## /m).slice(1);
+  const boundaries = page.split('\n## OWASP ASVS\n')[0]?.split(/^## /m).slice(1) ?? [];
   assert.ok(boundaries.length >= 6);
   for (const boundary of boundaries) {
     const threats = boundary.split('\n').filter((line) => /^\| [STRIDE](, [STRIDE])*: /.test(line));

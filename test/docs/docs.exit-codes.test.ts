@@ -6,7 +6,7 @@ import { OPERATIONS } from '../../src/operations/table.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 const read = (path: string) => readFile(new URL(path, ROOT), 'utf8');
-const PAGE = await read('docs/reference/exit-codes.md');
+const PAGE = await read('docs/reference/commands.md');
 
 /** The part of the page below a heading, up to the next one of its level. */
 const below = (heading: string) => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
@@ -24,7 +24,7 @@ async function readCommands(): Promise<{ path: string; text: string }[]> {
 }
 
 test('the page lists exactly the exit statuses of the program', () => {
-  assert.deepEqual(statuses(below('scrip')), STATUS);
+  assert.deepEqual(statuses(below('Exit statuses of scrip')), STATUS);
 });
 
 test('the program ends only with exit statuses of the table', async () => {
@@ -38,7 +38,7 @@ test('the program ends only with exit statuses of the table', async () => {
 });
 
 test('the page lists exactly the codes of failures', async () => {
-  const listed = [...below('scrip').matchAll(/^\| `([a-z-]+)` \| \d+ \|/gm)].map(([, code]) => code);
+  const listed = [...below('Exit statuses of scrip').matchAll(/^\| `([a-z-]+)` \| \d+ \|/gm)].map(([, code]) => code);
   const used = new Set<string>();
   const patterns = [
     /new CommandError\([^;]*?,\s*'([a-z-]+)'/g,
@@ -53,7 +53,7 @@ test('the page lists exactly the codes of failures', async () => {
 
 test('the page lists every command whose result can be exit status 1', async () => {
   const listed = new Set(
-    [...below('scrip').matchAll(/^\| `scrip ([a-z]+)[^`]*` \|/gm)].map(([, name]) => name),
+    [...below('Exit statuses of scrip').matchAll(/^\| `scrip ([a-z]+)[^`]*` \|/gm)].map(([, name]) => name),
   );
   const derived = OPERATIONS.filter(({ outcome }) => outcome !== undefined);
   const found = (await readCommands()).flatMap(({ path, text }) => {
@@ -73,5 +73,5 @@ test('the page lists exactly the exit statuses of the program for merchants', as
     name,
     Number(status),
   ]);
-  assert.deepEqual(statuses(below('scrip-client')), Object.fromEntries(own));
+  assert.deepEqual(statuses(below('Exit statuses of scrip-client')), Object.fromEntries(own));
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { A, B, DIALECTS, type Dialect, update } from '../support/dialects.ts';
-import { pick, Till, tillsOfOneService } from '../support/till.ts';
+import { pick, type Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
 
@@ -19,35 +19,6 @@ async function makeHistory(till: Till, dialect: Dialect): Promise<void> {
 
 for (const dialect of DIALECTS) {
   describe(`the list of ${dialect.name}`, () => {
-    test('shows the fifty most recent transactions, the newest first', async () => {
-      const till = await openTill();
-      const voucher = await till.voucher(100);
-      for (let index = 0; index < 55; index++) await till.done(dialect.redeem(voucher, 1, `sale-${index}`));
-      const { data } = await till.done(dialect.list());
-      const newest = Array.from({ length: 50 }, (_, index) => [`sale-${54 - index}`]);
-      assert.deepEqual(pick(data, 'reference'), newest);
-    });
-
-    test('shows no transaction of other merchants, and is empty before the first one', async () => {
-      const till = await openTill();
-      const other = await Till.another(till.testService);
-      const voucher = await till.voucher();
-      await till.done(dialect.redeem(voucher, 1, 'sale'));
-      assert.deepEqual((await other.done(dialect.list())).data, []);
-      await other.done(dialect.redeem(voucher, 1, 'theirs'));
-      assert.deepEqual(pick((await other.done(dialect.list())).data, 'reference'), [['theirs']]);
-    });
-
-    test('shows activations by generation under the reference of the batch', async () => {
-      const till = await openTill();
-      await till.done(dialect.generate('batch', 2, 25));
-      const { data } = await till.done(dialect.list());
-      assert.deepEqual(pick(data, 'transactionType', 'amount', 'reference'), [
-        ['ACTIVATION', 25, 'batch'],
-        ['ACTIVATION', 25, 'batch'],
-      ]);
-    });
-
     test('shows an update of a redemption completely or not at all', async () => {
       const till = await openTill();
       const voucher = await till.voucher(100);

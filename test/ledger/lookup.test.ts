@@ -1,42 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { A, DIALECTS, update } from '../support/dialects.ts';
+import { DIALECTS } from '../support/dialects.ts';
 import { Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
 
 for (const dialect of DIALECTS) {
   describe(`a lookup by ${dialect.name}`, () => {
-    test('finds the redemption first, then the activation', async () => {
-      const till = await openTill();
-      const voucher = await till.voucher(null);
-      const activation = await till.done(dialect.activate(voucher, 'both'));
-      assert.deepEqual((await till.done(dialect.lookup('both'))).data, activation.data);
-      const redemption = await till.done(A.redeem(voucher, 10, 'both'));
-      const { data } = await till.done(dialect.lookup('both'));
-      assert.equal(data.transactionId, redemption.data.transactionId);
-      assert.equal(data.voucherCode, `${voucher.code.slice(0, 4)}****${voucher.code.slice(-4)}`);
-    });
-
-    test('finds the replacement of an updated redemption by the original reference only', async () => {
-      const till = await openTill();
-      await till.done(dialect.redeem(await till.voucher(25), 10, 'x'));
-      const { newTransaction } = (await till.done(update('x', 7))).data;
-      const { data } = await till.done(dialect.lookup('x'));
-      assert.deepEqual([data.transactionId, data.amount], [newTransaction.transactionId, 7]);
-      assert.equal(data.reference, 'NEW-x');
-      await till.refused(dialect, dialect.notFound, dialect.lookup('NEW-x'));
-      await till.refused(dialect, dialect.notFound, dialect.lookup('CANCEL-x'));
-    });
-
-    test('finds nothing after a full reversal', async () => {
-      const till = await openTill();
-      await till.done(dialect.redeem(await till.voucher(25), 10, 'x'));
-      await till.done(update('x', 0));
-      const { body } = await till.refused(dialect, dialect.notFound, dialect.lookup('x'));
-      assert.equal(body.message, 'Transaction not found');
-    });
-
     test('does not find batches, transactions of other merchants, or unknown references', async () => {
       const till = await openTill();
       const other = await Till.another(till.testService);

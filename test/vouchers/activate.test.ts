@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { DAY_MS } from '../../src/time.ts';
-import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { A, type ApiRequest, B, DIALECTS, type Voucher } from '../support/dialects.ts';
-import { asOperator } from '../support/harness.ts';
-import { Till, tillsOfOneService, UNKNOWN, withWrongPin } from '../support/till.ts';
+import { Till, tillsOfOneService, withWrongPin } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
 
@@ -59,35 +56,10 @@ for (const dialect of DIALECTS) {
       await shop.done(A.redeem(voucher, 30, 'sale'));
       await shop.reconciles();
     });
-
-    test('is declined for a voucher that is blocked, replaced, unknown, active or expired', async (t) => {
-      const till = await Till.open(t);
-      const { service, clock } = till.testService;
-      const [blocked, replaced, expired] = await till.vouchers(3, null);
-      await blockVoucher(asOperator(service), BigInt(blocked.serialNumber));
-      await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
-      await till.refused(dialect, '43', dialect.activate(blocked, 'x'));
-      await till.refused(dialect, '44', dialect.activate(replaced, 'x'));
-      await till.refused(dialect, '14', dialect.activate(UNKNOWN, 'x'));
-      await till.refused(dialect, '41', dialect.activate(await till.voucher(25), 'x'));
-      clock.advance(366 * DAY_MS);
-      await till.refused(dialect, '54', dialect.activate(expired, 'x'));
-      await till.reconciles();
-    });
   });
 }
 
 describe('an activation by code and PIN', () => {
-  test('succeeds at another merchant, which pays, unless the product has scope issuer', async (t) => {
-    const issuer = await Till.open(t, { float: 0n });
-    const other = await Till.another(issuer.testService, { float: 5_000_00n });
-    await other.done(A.activate(await issuer.voucher(null), 'x'));
-    await issuer.product('OWN', { scope: 'issuer' });
-    const seller = await Till.another(issuer.testService, { product: 'OWN' });
-    await other.refused(A, '47', A.activate(await seller.voucher(null), 'y'));
-    await issuer.reconciles();
-  });
-
   test('succeeds at another merchant, and is paid by the batch if that has a value', async (t) => {
     const issuer = await Till.open(t);
     await issuer.product('LATER', { activation: 'on-activation' });

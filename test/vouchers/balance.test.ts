@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
-import { DAY_MS } from '../../src/time.ts';
-import { blockVoucher, replaceVoucher, unblockVoucher } from '../../src/vouchers/operate.ts';
-import { DIALECTS, update } from '../support/dialects.ts';
+import { DIALECTS } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
-import { pick, Till, tillsOfOneService, UNKNOWN, withWrongPin } from '../support/till.ts';
+import { pick, Till, tillsOfOneService } from '../support/till.ts';
 
 const openTill = tillsOfOneService();
 
@@ -48,58 +46,6 @@ for (const dialect of DIALECTS) {
         ['ACTIVATION', 25],
         ['REDEMPTION', 10],
       ]);
-    });
-
-    test('shows the 50 newest of a long history, of which an update replaced one', async () => {
-      const till = await openTill();
-      const voucher = await till.voucher(25);
-      for (let sale = 1; sale <= 60; sale++) await till.done(dialect.redeem(voucher, 0.1, `sale ${sale}`));
-      await till.done(update('sale 60', 0));
-      const { data } = await till.done(dialect.balance(voucher));
-      assert.equal(data.balance, 19.1);
-      const expected = Array.from({ length: 50 }, (_, index) => `sale ${index + 10}`);
-      assert.deepEqual(pick(data.transactions, 'reference').flat(), expected);
-    });
-
-    test('shows the redemption in force after an update, and no reversal', async () => {
-      const till = await openTill();
-      const voucher = await till.voucher(25);
-      await till.done(dialect.redeem(voucher, 10, 'one'));
-      await till.done(dialect.redeem(voucher, 10, 'two'));
-      await till.done(update('one', 4));
-      await till.done(update('two', 0));
-      const { data } = await till.done(dialect.balance(voucher));
-      assert.deepEqual([data.balance, data.usableAmount], [21, 21]);
-      assert.deepEqual(pick(data.transactions.slice(1), 'amount', 'reference'), [[4, 'NEW-one']]);
-    });
-
-    test('has a usable amount of 0 if the voucher cannot be spent', async (t) => {
-      const till = await Till.open(t);
-      const { service, clock } = till.testService;
-      const [voucher, replaced] = await till.vouchers(2);
-      const inactive = await till.voucher(null);
-      const amounts = async (of: typeof voucher) => {
-        const { data } = await till.done(dialect.balance(of));
-        return [data.balance, data.usableAmount];
-      };
-      assert.deepEqual(await amounts(inactive), [0, 0]);
-      await replaceVoucher(asOperator(service), BigInt(replaced.serialNumber));
-      assert.deepEqual(await amounts(replaced), [0, 0]);
-      await blockVoucher(asOperator(service), BigInt(voucher.serialNumber));
-      assert.deepEqual(await amounts(voucher), [25, 0]);
-      await unblockVoucher(asOperator(service), BigInt(voucher.serialNumber));
-      assert.deepEqual(await amounts(voucher), [25, 25]);
-      clock.advance(366 * DAY_MS);
-      assert.deepEqual(await amounts(voucher), [25, 0]);
-    });
-
-    test('is declined without the right PIN', async () => {
-      const till = await openTill();
-      const opaque = await Till.another(till.testService, { opaque: true });
-      const voucher = await till.voucher();
-      await till.refused(dialect, '14', dialect.balance(UNKNOWN));
-      await till.refused(dialect, '55', dialect.balance(withWrongPin(voucher)));
-      await opaque.refused(dialect, '14', dialect.balance(withWrongPin(voucher)));
     });
   });
 }
