@@ -38,7 +38,9 @@ test('the program ends only with exit statuses of the table', async () => {
 });
 
 test('the page lists exactly the codes of failures', async () => {
-  const listed = [...below('Exit statuses of scrip').matchAll(/^\| `([a-z-]+)` \| \d+ \|/gm)].map(([, code]) => code);
+  const listed = [...below('Exit statuses of scrip').matchAll(/^\| `([a-z-]+)` \| \d+ \|/gm)].map(
+    ([, code]) => code,
+  );
   const used = new Set<string>();
   const patterns = [
     /new CommandError\([^;]*?,\s*'([a-z-]+)'/g,
