@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { end, started } from '../test/support/leave-nothing.ts';
 import { daysAgo } from './desk.lists.ts';
-import { ask, overviewCalls } from './desk.measure.ts';
+import { ask, refreshCalls } from './desk.measure.ts';
 import { stockOf } from './desk.tills.ts';
 import { median, pause, print, textOf } from './figures.ts';
 import { type Measured, measure } from './measure.ts';
@@ -66,7 +66,7 @@ function askOn(serve: Serve, token: string, kind: Neighbors): () => Promise<stri
       : Array.from({ length: CONSOLES }, async (_, place) => {
           await pause((place * CONSOLE_MS) / CONSOLES);
           while (goesOn) {
-            await Promise.all(overviewCalls().map(({ path }) => one(path)));
+            await Promise.all(refreshCalls().map(({ path }) => one(path)));
             await pause(CONSOLE_MS);
           }
         });

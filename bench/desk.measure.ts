@@ -52,17 +52,28 @@ async function walk(
   return took;
 }
 
-/** The concurrent requests of the first screen of the console. */
-export function overviewCalls(): Call[] {
-  const today = daysAgo(0);
-  const tomorrow = daysAgo(-1);
-  return [
-    ...['/books/days', '/approvals?waiting=true&limit=50', '/batches?status=PROCESSING&limit=50'],
-    ...['/webhooks?limit=200', '/floats/low', '/transactions?limit=8'],
-    ...[`/books/reports/outstanding?from=${daysAgo(89)}&to=${tomorrow}`],
-    ...[`/books/reports/liability?from=${today}&to=${tomorrow}&section=total`],
-  ].map((path) => ({ path }));
-}
+const calls = (...paths: readonly string[]): Call[] => paths.map((path) => ({ path }));
+const today = () => `from=${daysAgo(0)}&to=${daysAgo(-1)}&section=total`;
+const yesterday = () => `from=${daysAgo(1)}&to=${daysAgo(0)}`;
+
+/** The concurrent requests of the first screen of the console, besides its files. */
+const overviewCalls = (): Call[] =>
+  calls(
+    ...['/settings', '/setup', '/inbox', '/audit/break-glass', '/installation/check'],
+    ...['/books/days', '/floats?limit=200', '/merchants?limit=200', '/transactions?limit=8'],
+    `/declines/count?${yesterday()}`,
+    `/books/reports/outstanding?from=${daysAgo(90)}&to=${daysAgo(0)}`,
+    `/books/reports/liability?${today()}`,
+    `/books/reports/liability?${yesterday()}&section=total`,
+  );
+
+/** What that screen asks again each minute while it is open. */
+export const refreshCalls = (): Call[] =>
+  calls(
+    ...['/inbox', '/transactions?limit=8', '/transactions?limit=8'],
+    `/declines/count?${yesterday()}`,
+    `/books/reports/liability?${today()}`,
+  );
 
 /** How long the first screen of the console takes. */
 async function openConsole(serve: Serve, token: string, calls: number): Promise<number[]> {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Service } from '../../src/context.ts';
-import { merchants } from '../../src/merchants/merchants.ts';
+import { actFor, merchants } from '../../src/merchants/merchants.ts';
 import type { FieldError, Refusal } from '../../src/refusal.ts';
 import { playDays } from '../support/books.history.ts';
+import { spend } from '../support/books.ts';
 import { exportedText, make, rowsOf } from '../support/reports.ts';
 
 /** The days and merchants that a report accepts, and the stability of reports of closed days. */
@@ -106,5 +107,47 @@ test('the days and merchants of a report', async (t) => {
       new Set((await make(service, 'R5', interval)).tables.map(({ section }) => section));
     assert.deepEqual(await sections(open), new Set(['booked']));
     assert.deepEqual(await sections(WHOLE), new Set(['booked', 'cohorts']));
+  });
+});
+
+test('the sections of a report', async (t) => {
+  const { ledger, cafe, cards } = await playDays(t);
+  const { service } = ledger.started;
+
+  await t.test('one alone is what the whole report has, on closed and on open days', async () => {
+    for (const wanted of [WHOLE, { ...WHOLE, to: '2026-03-07' }])
+      for (const name of ['R2', 'R5']) {
+        const { tables } = await make(service, name, wanted);
+        for (const section of new Set(tables.flatMap((table) => table.section ?? []))) {
+          const alone = await make(service, name, { ...wanted, section });
+          assert.deepEqual(
+            alone.tables,
+            tables.filter((table) => table.section === section),
+          );
+        }
+      }
+  });
+
+  await t.test('one of closed days is refused for an open day', async () => {
+    await assert.rejects(
+      make(service, 'R2', { ...WHOLE, to: '2026-03-07', section: 'months' }),
+      names('to', 'not-closed', { day: '2026-03-06' }),
+    );
+  });
+
+  await t.test('the total of an open day is the sum of its products and issuers', async () => {
+    const context = await actFor(service, cafe);
+    assert.ok(context);
+    await spend(context, cards[0], 1, 'open');
+    const { tables } = await make(service, 'R2', { from: '2026-03-06', to: '2026-03-07' });
+    const [whole, total] = [tables.find(({ section }) => !section), tables.find(({ section }) => section)];
+    const [sums] = total?.rows ?? [];
+    assert.equal(sums?.['redeemed'], '1.00');
+    for (const column of total?.amounts ?? [])
+      assert.equal(
+        whole?.rows.reduce((sum, row) => sum + Math.round(100 * Number(row[column])), 0),
+        Math.round(100 * Number(sums?.[column])),
+        column,
+      );
   });
 });

@@ -11,9 +11,12 @@ export type Points = Readonly<Record<string, readonly Point[]>>;
 const DAYS = 90;
 const MONTHS_MAX = 12;
 
-/** R3: the money on vouchers, and the money owed to others, at the end of each day. */
+/**
+ * R3: the money on vouchers, and the money owed to others, at the end of each closed day. What an open day
+ * has now costs a look at its latest transactions, and stands beside the chart.
+ */
 export async function readOutstanding(client: QueryClient): Promise<Points> {
-  const days = (await knownDays(client)).slice(-DAYS);
+  const days = (await closedDays(client)).slice(-DAYS);
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) return {};
   const { tables } = await readReport('outstanding', { from: first.day, to: dayAfter(last.day) });
@@ -79,9 +82,12 @@ export async function readMonths(client: QueryClient): Promise<Points> {
   return found;
 }
 
+const closedDays = async (client: QueryClient) =>
+  (await knownDays(client)).filter(({ state }) => state === 'closed');
+
 /** R4: the money that expires in each of the next twelve months. */
 export async function readExpiring(client: QueryClient): Promise<Points> {
-  const closed = (await knownDays(client)).filter(({ state }) => state === 'closed').at(-1);
+  const closed = (await closedDays(client)).at(-1);
   if (!closed) return {};
   const { tables } = await readReport('aging', { from: closed.day, to: dayAfter(closed.day) });
   return Object.fromEntries(
@@ -103,7 +109,7 @@ export async function readExpiring(client: QueryClient): Promise<Points> {
 /** R5: the share of each month's issue that was redeemed, month by month, in percent. */
 export async function readCohorts(client: QueryClient): Promise<Points> {
   // Cohorts contain only closed days.
-  const days = (await knownDays(client)).filter(({ state }) => state === 'closed');
+  const days = await closedDays(client);
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) return {};
   const { tables } = await readReport('breakage', { from: first.day, to: dayAfter(last.day) });

@@ -105,14 +105,24 @@ function Today() {
   const texts = useTexts();
   const format = useFormat();
   const { data: days } = useQuery(DAYS);
-  const [before, day] = [days?.at(-2)?.day, days?.at(-1)?.day ?? ''];
-  const { data: today } = useQuery({
-    queryKey: ['today', day],
-    queryFn: async () => todayOf(...(await Promise.all([readDay(day), before && readDay(before)]))),
+  const [yesterday, day] = [days?.at(-2), days?.at(-1)?.day ?? ''];
+  const before = yesterday?.day;
+  const { data: sums } = useQuery({
+    queryKey: ['day', day],
+    queryFn: () => readDay(day),
     enabled: day !== '',
     refetchInterval: 60_000,
     retry: false,
   });
+  const { data: earlier } = useQuery({
+    queryKey: ['day', before, yesterday?.state],
+    queryFn: () => readDay(before ?? ''),
+    enabled: before !== undefined,
+    // A closed day never changes.
+    staleTime: yesterday?.state === 'closed' ? Number.POSITIVE_INFINITY : 60_000,
+    retry: false,
+  });
+  const today = sums && (before === undefined || earlier) ? todayOf(sums, earlier) : undefined;
   // The addresses of the entries behind the amounts are loaded after the amounts.
   const { data: opened } = useQuery({
     queryKey: ['opened'],
@@ -184,12 +194,12 @@ type Sums = Readonly<
 type Day = Readonly<Record<string, Point>>;
 
 /** The sums of a day and of the day before it, if the books have it, in each currency. */
-function todayOf(today: Day, before: Day | undefined | ''): Readonly<Record<string, Sums>> {
+function todayOf(today: Day, before: Day | undefined): Readonly<Record<string, Sums>> {
   const sums = (currency: string) =>
     Object.fromEntries(
       SUMS.map((name) => {
         const of = (day: Day) => Number(day[currency]?.[name] ?? 0);
-        return [name, { now: of(today), last: before ? of(before) : undefined }];
+        return [name, { now: of(today), last: before && of(before) }];
       }),
     ) as Sums;
   const currencies = new Set([...Object.keys(today), ...Object.keys(before || {})]);

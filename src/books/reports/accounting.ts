@@ -33,7 +33,8 @@ const ledgerLines: Definition = {
     credit: { format: 'money', figure: OF_NUMBER },
     ...{ taxCode: 'text', text: 'text', closingHash: 'text' },
   },
-  async rows({ tx, from, to, names }) {
+  async rows({ tx, from, to, names: readNames }) {
+    const names = await readNames();
     const mapping = await readGlMapping(tx);
     const lines: GlLine[] = [];
     for (const day of await closedDays(tx, from, to)) {

@@ -21,7 +21,7 @@ from (
   from balances_at(${startsAt})
   union all
   select m.currency, e.account_kind, 0, e.debit_minor, e.credit_minor
-  from movements(${startsAt}, ${endsAt}) m ${EFFECTS}
+  from movements(${startsAt}, ${endsAt}, true) m ${EFFECTS}
 ) p
 group by grouping sets ((currency, account_kind), (currency))
 order by array_position(${[...ACCOUNT_KINDS, 'UNKNOWN']}::text[], account_kind)`,

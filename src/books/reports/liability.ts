@@ -71,15 +71,16 @@ const ISSUED = {
 /**
  * Returns the balances and the movements of vouchers, and their numbers if the last day is closed. A
  * replacement moves money within one product and issuer.
+ * @param inTotal movements without products and issuers, which takes a fifth of the time on an open day
  */
-const rolled = ({ startsAt, endsAt, to, isClosed }: Scope): Sql => sql`
+const rolled = ({ startsAt, endsAt, to, isClosed }: Scope, inTotal: boolean): Sql => sql`
 from (
   select currency, product_id, issuer_id, balance_minor as opening_minor, '+' as change, 0 as amount_minor,
     case when ${isClosed} then 0 end as vouchers
   from balances_at(${startsAt}) where account_kind = 'VOUCHER'
   union all
   select currency, product_id, issuer_id, 0, c.sign || m.kind, amount_minor, case when ${isClosed} then 0 end
-  from movements(${startsAt}, ${endsAt}) m
+  from movements(${startsAt}, ${endsAt}, ${inTotal}) m
   join (values ('+'), ('-')) c (sign) on 'VOUCHER' = case c.sign when '+' then credit_kind else debit_kind end
   where m.kind <> 'REPLACEMENT'
   union all
@@ -89,14 +90,14 @@ from (
 
 const byIssuer: Definition = {
   columns: { ...ISSUED, scope: scope(sql`product_id`), ...COUNTED },
-  from: (wanted) => sql`${rolled(wanted)} group by currency, product_id, issuer_id
+  from: (wanted) => sql`${rolled(wanted, false)} group by currency, product_id, issuer_id
 order by product_id, issuer_id`,
 };
 
 const inTotal: Definition = {
   section: 'total',
   columns: COUNTED,
-  from: (wanted) => sql`${rolled(wanted)} group by currency`,
+  from: (wanted) => sql`${rolled(wanted, true)} group by currency`,
 };
 
 /** By the month in which the vouchers were issued. */

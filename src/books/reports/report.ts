@@ -110,7 +110,8 @@ export type Scope = Wanted & {
   readonly endsAt: Date;
   readonly zone: string;
   readonly isClosed: boolean;
-  readonly names: Names;
+  /** Reads the names at the end of the interval, once. */
+  readonly names: () => Promise<Names>;
 };
 
 /** Renders the value of a column. A merchant or a product without an id is the total of all. */
@@ -132,6 +133,10 @@ const FORMATS = {
 
 type Place = { readonly names: Names; readonly currency: string };
 export type Format = keyof typeof FORMATS;
+
+/** The formats that show names. There may be thousands, so a table without them does not read them. */
+const NAMED: ReadonlySet<Format> = new Set(['merchant', 'product', 'scope']);
+const NO_NAMES: Names = { merchants: new Map(), products: new Map() };
 
 /** The formats of figures: each says what it adds up. */
 type FigureFormat = 'money' | 'count';
@@ -292,6 +297,7 @@ export async function tablesOf(definition: Definition, scope: Scope): Promise<Ta
   if (isOfClosedDays && !scope.isClosed) return [];
   const formats = formatsOf(definition);
   const rows = 'rows' in definition ? await definition.rows(scope) : await select(definition, scope);
+  const names = Object.values(formats).some((format) => NAMED.has(format)) ? await scope.names() : NO_NAMES;
   if (limit && rows.length > limit.count)
     throw wrong('report', limit.rule, limit.message, { most: limit.count });
   const groups = Object.entries(Object.groupBy(rows, ({ currency }) => currency)).sort();
@@ -303,7 +309,7 @@ export async function tablesOf(definition: Definition, scope: Scope): Promise<Ta
     amounts: Object.entries(formats).flatMap(([name, format]) =>
       format === 'money' && own.some((row) => (row[name] ?? null) !== null) ? [name] : [],
     ),
-    rows: own.map((row) => rendered(formats, row, scope.names)),
+    rows: own.map((row) => rendered(formats, row, names)),
   }));
 }
 
@@ -315,7 +321,7 @@ function select(
   return scope.tx.query<Values>(sql`select currency, ${named(expressions)}\n${from(scope)}`);
 }
 
-/** Reads the times and names of an interval. */
+/** Reads the times of an interval. */
 export async function openScope(service: Service, tx: Queries, wanted: Wanted, days: readonly ListedDay[]) {
   const [first, last] = [days[0], days.at(-1)];
   if (!first || !last) throw new Error('the interval has no days');
@@ -328,6 +334,7 @@ export async function openScope(service: Service, tx: Queries, wanted: Wanted, d
     last.state === 'open' ? new Date(Math.max(now.getTime() + 1, first.startsAt.getTime())) : last.endsAt;
   if (at && (at <= first.startsAt || at > lastEnd))
     throw wrong('at', 'in-interval', 'is not in the interval of the report');
+  let names: Promise<Names> | undefined;
   const scope: Scope = {
     ...wanted,
     from: first.day,
@@ -337,7 +344,7 @@ export async function openScope(service: Service, tx: Queries, wanted: Wanted, d
     endsAt: at ?? lastEnd,
     zone: last.zone,
     isClosed,
-    names: await readNames(tx, at ?? lastEnd),
+    names: () => (names ??= readNames(tx, at ?? lastEnd)),
   };
   return { scope, closingHash: closing?.hash.toString('hex') ?? null, madeAt: closing?.closedAt ?? now };
 }
@@ -347,10 +354,10 @@ export async function openScope(service: Service, tx: Queries, wanted: Wanted, d
  * @throws Refusal `30` if none of its days is in the books
  */
 export async function daysOf(service: Service, { from, to }: Wanted): Promise<ListedDay[]> {
+  const found = await listDays(service, { from, to });
+  if (found.length > 0) return found;
   const days = await listDays(service);
   const [begins, ends] = [days[0]?.day, days.at(-1)?.day];
-  const found = days.filter(({ day }) => day >= from && day < to);
-  if (found.length > 0) return found;
   const message = `the books have no day ${from}: they have those from ${begins} to ${ends}`;
   throw wrong('from', 'not-in-books', message, { first: begins, last: ends });
 }

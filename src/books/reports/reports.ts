@@ -65,16 +65,15 @@ export const findReport = (name: string) => REPORTS.find(isNamed(name));
 export const findLines = (name: string) => (isNamed(name)(transactions) ? transactions : undefined);
 
 /**
- * Returns the tables of one section, or all.
+ * Returns the definitions of one section, or all.
  * @throws Refusal `30` for a section that the report does not have
  */
-function selectSection(tables: Table[], section: string | undefined): Table[] {
-  if (section === undefined) return tables;
-  const found = tables.filter((table) => table.section === section);
-  const sections = [...new Set(tables.flatMap((table) => table.section ?? []))];
-  if (found.length === 0 && tables.length > 0)
-    throw wrong('section', 'no-section', `this report has ${sections.join(', ') || 'no sections'}`);
-  return found;
+function selectSection(definitions: readonly Definition[], section: string | undefined) {
+  if (section === undefined) return definitions;
+  const found = definitions.filter((definition) => definition.section === section);
+  if (found.length > 0) return found;
+  const sections = definitions.flatMap((definition) => definition.section ?? []);
+  throw wrong('section', 'no-section', `this report has ${sections.join(', ') || 'no sections'}`);
 }
 
 /** Returns a refusal that names the first day that is not closed. */
@@ -109,8 +108,9 @@ export async function makeReport(service: Service, kind: Declaration, wanted: Wa
   checkMerchant(kind, wanted);
   if (wanted.at && !kind.endsAnytime) throw notAnytime(kind);
   const { breakdown } = wanted;
-  const definitions = breakdown === undefined ? kind.tables : kind.breakdowns?.[breakdown];
-  if (!definitions) throw notBrokenDown(kind, wanted);
+  const all = breakdown === undefined ? kind.tables : kind.breakdowns?.[breakdown];
+  if (!all) throw notBrokenDown(kind, wanted);
+  const definitions = selectSection(all, wanted.section);
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
     // A report reads aggregates; for an open day also the rows since the last sealed slice.
@@ -118,10 +118,12 @@ export async function makeReport(service: Service, kind: Declaration, wanted: Wa
     await tx.query(sql`set local statement_timeout = '10min'`);
     await tx.query(sql`set local enable_bitmapscan = on`);
     const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
-    if (kind.closedOnly && !scope.isClosed) throw notClosed(kind.name, days, wanted);
-    const made: Table[] = [];
-    for (const definition of definitions) made.push(...(await tablesOf(definition, scope)));
-    const tables = selectSection(made, wanted.section);
+    const isSectionOfClosedDays =
+      wanted.section !== undefined && definitions.every(({ isOfClosedDays }) => isOfClosedDays);
+    if ((kind.closedOnly || isSectionOfClosedDays) && !scope.isClosed)
+      throw notClosed([kind.name, wanted.section ?? []].flat().join(' '), days, wanted);
+    const tables: Table[] = [];
+    for (const definition of definitions) tables.push(...(await tablesOf(definition, scope)));
     return {
       report: kind.report,
       name: kind.name,

@@ -49,9 +49,10 @@ const COLUMNS = {
 export async function* streamTransactions(service: Service, wanted: Wanted) {
   const { db, keys } = service;
   const days = await daysOf(service, wanted);
-  const { startsAt, endsAt, zone, names } = await db.transaction(
-    async (tx) => (await openScope(service, tx, wanted, days)).scope,
-  );
+  const { startsAt, endsAt, zone, names } = await db.transaction(async (tx) => {
+    const { scope } = await openScope(service, tx, wanted, days);
+    return { ...scope, names: await scope.names() };
+  });
   const local = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short', timeStyle: 'medium' });
   const merchantId = Number(wanted.merchantId);
   // The settlements that overlap the interval, without drafts.
