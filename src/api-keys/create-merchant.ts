@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { changeIn } from '../agreement.ts';
 import { audit, type Change } from '../audit/audit.ts';
-import type { Operator, Permission } from '../context.ts';
+import { type Operator, PERMISSIONS, type Permission } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { bookTopUp } from '../merchants/floats.ts';
 import { MerchantName, Opaque, PermissionWord, subjectOf } from '../merchants/merchants.ts';
@@ -16,6 +16,7 @@ import { makeKey, type NewKey, TILL_SCOPES } from './keys.ts';
 
 /** The permissions of a new merchant. `update-redemption` is granted separately. */
 const NEW_MERCHANT: readonly Permission[] = ['generate', 'download', 'activate', 'balance', 'redeem'];
+const EXTRA = PERMISSIONS.filter((each) => !NEW_MERCHANT.includes(each));
 
 type CreateMerchant = {
   readonly name: string;
@@ -77,6 +78,7 @@ const create = changing({
         title: 'Extra permissions',
         uniqueItems: true,
         description: 'Permissions in addition to those that every merchant has.',
+        'x-choices': { operator: EXTRA, merchant: EXTRA },
       }),
     ),
     float: Type.Optional(

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Service } from '../context.ts';
 import { plainArray, raw, type Sql, sql } from '../db/sql.ts';
-import { ENTRY } from '../figure.ts';
+import { ENTRY, none } from '../figure.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { idFloor } from '../ledger/id.ts';
@@ -61,6 +61,14 @@ export const TransactionSchema = Type.Object({
 
 export type Transaction = Static<typeof TransactionSchema>;
 
+const ShownSchema = Type.Object({
+  ...TransactionSchema.properties,
+  refundable: Nullable(
+    Money(none('What a redemption took, less its refunds: they are in the history of its voucher.')),
+    { description: 'What can still be refunded of a redemption; null for others.' },
+  ),
+});
+
 type Row = Omit<Transaction, 'voucherCode' | 'bookedBy'> & { readonly voucherCode: Buffer | null };
 
 /** The columns of a row `r` of the journal. The code of its voucher is sealed. */
@@ -100,6 +108,32 @@ export async function showTransaction(service: Service, id: string): Promise<Tra
   const row = await requireRow<Row>(service.readDb, find, `transaction ${id}`);
   const [transaction] = (await toTransactions(service, [row])) as [Transaction];
   return transaction;
+}
+
+/**
+ * Returns what can still be refunded of a redemption, as `refund_redemption` decides it
+ * (sql/009-update-redemption.sql), in minor units; null for other transactions.
+ */
+async function findRefundable({ readDb, buckets }: Service, shown: Transaction): Promise<bigint | null> {
+  const { transactionId: id, kind, serialNumber, originalTransactionId } = shown;
+  if (kind !== 'REDEMPTION' || originalTransactionId !== null || serialNumber === null) return null;
+  const bucket = buckets.ofSerial(BigInt(serialNumber));
+  const [row] = await readDb.query<{ left: bigint }>(sql`
+with recursive cards as (
+  select serial_number, replaced_by, closed from vouchers
+  where bucket = ${bucket} and serial_number = ${serialNumber}::bigint
+  union all
+  select v.serial_number, v.replaced_by, v.closed from cards c
+  join vouchers v on v.bucket = ${bucket} and v.serial_number = c.replaced_by
+)
+select case when exists (select from cards where replaced_by is null and closed is not null) then 0
+  else coalesce(u.new_minor, r.amount_minor) - coalesce((
+    select sum(j.amount_minor) from journal j join cards c on j.serial_number = c.serial_number
+    where j.bucket = ${bucket} and j.kind = 'REFUND' and j.original_id = ${id}::uuid
+  ), 0) end::bigint as left
+from journal r left join redemption_updates u on u.bucket = ${bucket} and u.original_id = r.id
+where r.bucket = ${bucket} and r.id = ${id}::uuid`);
+  return row?.left ?? null;
 }
 
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
@@ -170,9 +204,12 @@ const show = reading({
   summary: 'Get a transaction',
   path: '/transactions/:transactionId',
   input: { transactionId: TransactionId },
-  output: TransactionSchema,
+  output: ShownSchema,
   roles: SEE_VOUCHERS,
-  run: ({ service }, { transactionId }) => showTransaction(service, transactionId),
+  async run({ service }, { transactionId }) {
+    const shown = await showTransaction(service, transactionId);
+    return { ...shown, refundable: await findRefundable(service, shown) };
+  },
 });
 
 const find = reading({

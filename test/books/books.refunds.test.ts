@@ -7,6 +7,7 @@ import { getRedemption } from '../../src/redemptions/correct.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { draftSettlements } from '../../src/settlement/draft.ts';
 import { linesOf } from '../../src/settlement/show.ts';
+import { transactions } from '../../src/transactions/transactions.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { blockVoucher, cancelVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
@@ -27,6 +28,10 @@ const correct = (context: Context, reference: string, amountUsed: number) =>
 
 const leftOn = async ({ service }: Context, serial: bigint) =>
   Number((await showVoucher(service, serial)).balance) / 100;
+
+/** What the page of a transaction offers to refund. */
+const refundable = async ({ operator }: Ledger, transactionId: string) =>
+  (await transactions.show.run(operator, { transactionId })).refundable;
 
 /** How many of some requests went through; the others were refused with a code. */
 async function outcomesOf(requests: readonly Promise<unknown>[]): Promise<Record<string, number>> {
@@ -55,6 +60,8 @@ for (const buckets of [1, 3]) {
     await assert.rejects(refund(ledger, shop, transactionId, 5, 'back 2'), { code: '60' });
     await refund(ledger, shop, 'sale', 5, 'back 2');
     assert.equal(await leftOn(shop, card.serial), 90);
+    assert.equal(await refundable(ledger, transactionId), 10);
+    assert.equal(await refundable(ledger, first.transactionId), null);
     await assert.rejects(refund(ledger, shop, 'sale', 10.01, 'back 3'), { code: '51' });
     for (const amount of [0, -1, 0.001])
       await assert.rejects(refund(ledger, shop, 'sale', amount, 'back 3'), { code: '13' });
@@ -62,7 +69,9 @@ for (const buckets of [1, 3]) {
     await assert.rejects(correct(shop, 'sale', 0), { code: '51' });
     await correct(shop, 'sale', 12);
     await assert.rejects(refund(ledger, shop, 'sale', 2.01, 'back 3'), { code: '51' });
+    assert.equal(await refundable(ledger, transactionId), 2);
     await refund(ledger, shop, 'sale', 2, 'back 3');
+    assert.equal(await refundable(ledger, transactionId), 0);
     assert.equal(await leftOn(shop, card.serial), 100);
     await assert.rejects(refund(ledger, other, 'sale', 1, 'back 4'), { code: '60' });
 
@@ -86,8 +95,8 @@ for (const buckets of [1, 3]) {
     const shop = await ledger.merchant();
     const productCode = await product(operator, 'SHORT', 'operator');
     const [lost, gone, blocked] = await sell(shop, 3, 100, { productCode });
-    await spend(shop, lost, 30, 'lost');
-    await spend(shop, gone, 30, 'gone');
+    const ofLost = await spend(shop, lost, 30, 'lost');
+    const ofGone = await spend(shop, gone, 30, 'gone');
     await spend(shop, blocked, 30, 'blocked');
     const second = await replaceVoucher(operator, lost.serial);
     const third = await replaceVoucher(operator, second);
@@ -96,8 +105,10 @@ for (const buckets of [1, 3]) {
     await correct(shop, 'lost', 25);
     assert.equal(await leftOn(shop, third), 85);
     await assert.rejects(refund(ledger, shop, 'lost', 15.01, 'back 2'), { code: '51' });
+    assert.equal(await refundable(ledger, ofLost.transactionId), 15);
     await cancelVoucher(operator, gone.serial);
     await assert.rejects(refund(ledger, shop, 'gone', 10, 'back 2'), { code: '44' });
+    assert.equal(await refundable(ledger, ofGone.transactionId), 0);
     await blockVoucher(operator, blocked.serial);
     await refund(ledger, shop, 'blocked', 10, 'back 2');
     // What returns to an expired voucher expires again.

@@ -7,6 +7,7 @@ import { unopened } from '../../console/src/i18n/de.figures.ts';
 import { findings } from '../../console/src/i18n/de.findings.ts';
 import { labels as german } from '../../console/src/i18n/de.labels.ts';
 import { faults, problems } from '../../console/src/i18n/de.problems.ts';
+import { refusalOf, refusals } from '../../console/src/i18n/de.refusals.ts';
 import { de } from '../../console/src/i18n/de.ts';
 import { labels as english } from '../../console/src/i18n/en.labels.ts';
 import { en } from '../../console/src/i18n/en.ts';
@@ -347,14 +348,46 @@ test('whatever the doctor finds and advises is said in German, with the same val
     assert.deepEqual(valuesOf(findings[name]), valuesOf(sentence), name);
 });
 
+/** The source of the service. */
+async function readSource(): Promise<string> {
+  const folder = new URL('../../src/', import.meta.url);
+  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+  // Tills have their own clients, and the sandbox has no page.
+  const ofPeople = files.filter((name) => !/^http\/(variant|sandbox|wire)/.test(name));
+  return (await Promise.all(ofPeople.map((name) => readFile(new URL(name, folder), 'utf8')))).join('');
+}
+
+test('every sentence that refuses something, and every rule of a field, is told in German', async () => {
+  const source = await readSource();
+  const literal = /new Problem\(\s*'[\w-]+',\s*((?:(?:'[^'\n]*'|`(?:[^`$]|\$\{[^{}`]*\})*`)\s*\+?\s*)+)/g;
+  const sentences = [...source.matchAll(literal)].map(([, text = '']) =>
+    text.replaceAll(/['`]\s*\+\s*['`]|^['`]|['`]\s*$/g, '').replaceAll(/\$\{[^}]*\}/g, '{}'),
+  );
+  assert.ok(sentences.length > 60, String(sentences.length));
+  // No page gets those of the command line, and none is made of values alone.
+  const isShown = (sentence: string) =>
+    !sentence.includes('--break-glass') && !/^(batch )?\{\}( is \{\}:)? \{\}$/.test(sentence);
+  assert.deepEqual(
+    sentences.filter((sentence) => isShown(sentence) && !refusalOf(sentence, String)),
+    [],
+  );
+  for (const [english, text] of Object.entries(refusals))
+    assert.ok(text.split('{}').length <= english.split('{}').length, english);
+  assert.equal(refusalOf('endpoint 7 is off: enable it first', String)?.includes('Endpunkt 7 ist aus'), true);
+  const broken = /(?:\binvalid\(\s*[^,()]+(?:\([^)]*\))?,\s*|\brule: )'([\w-]+)'/g;
+  const rules = new Set([...source.matchAll(broken)].map(([, rule = '']) => rule));
+  assert.ok(rules.size > 40, String(rules.size));
+  assert.deepEqual(
+    [...rules].filter((rule) => !(rule in faults)),
+    [],
+  );
+});
+
 test('every code of a problem has a sentence in German, and every change of the audit a name', async () => {
   const codes = [...Object.keys(TITLES), ...PRECEDENCE, '96'];
   assert.deepEqual(Object.keys(problems).sort(), codes.sort());
   assert.ok(Object.values(faults).every(Boolean));
-  const folder = new URL('../../src/', import.meta.url);
-  const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
-  const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
-  const audited = new Set(texts.join('').match(/(?<=\baction: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
+  const audited = new Set((await readSource()).match(/(?<=\baction: ')[a-z-]+\.[a-z0-9-]+(?=')/g));
   assert.ok(audited.size > 40, String(audited.size));
   const nameless = [...audited].filter((name) => !(name in german.actions));
   assert.deepEqual(nameless, []);

@@ -137,6 +137,9 @@ test('what seldom happens to money has a form on its page', { skip }, async (t) 
   await goes(page, `/vouchers/${sold.serial}`);
   await chooses('Cancel the voucher');
   await sends(page, 'Cancel the voucher', {}, 'Cancel the voucher: done');
+  // What can only be refused now is not offered.
+  await goes(page, `/transactions/${sale}`);
+  assert.equal(await main.getByRole('button', { name: 'Refund', exact: true }).count(), 0);
   // The browser reports the answer that declines it.
   assert.deepEqual(
     faults.filter((fault) => !fault.includes('/books/escheat')),

@@ -57,6 +57,8 @@ export const unopened: Readonly<Record<string, string>> = {
   'The difference of the two figures beside it.': 'Der Unterschied der beiden Beträge daneben.',
   'The disputes are on the page of the settlement.':
     'Die Beanstandungen stehen auf der Seite der Abrechnung.',
+  'What a redemption took, less its refunds: they are in the history of its voucher.':
+    'Was die Einlösung nahm, ohne die Erstattungen: Sie stehen im Verlauf des Gutscheins.',
   'The movements of its history add up to it.': 'Die Bewegungen im Verlauf ergeben zusammen diesen Betrag.',
   'The opening balance and the amounts up to this line.':
     'Der Anfangssaldo und die Beträge bis zu dieser Zeile.',

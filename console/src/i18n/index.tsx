@@ -21,6 +21,8 @@ type Labelled = {
   readonly agreements?: Readonly<Record<string, string>>;
   /** What belongs into a field. The schemas describe it in English. */
   readonly hints?: Readonly<Record<string, string>>;
+  /** What a refusal says. The service says it in English. */
+  readonly refusalOf?: (message: string, write: (value: string) => string) => string | undefined;
   /** Why figures have no entries. The service says it in English. */
   readonly unopened?: Readonly<Record<string, string>>;
 };
@@ -42,13 +44,14 @@ const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
 const LOAD_LABELS: Readonly<Record<Language, () => Promise<Labelled>>> = {
   en: async () => await import('./en.labels.ts'),
   de: async () => {
-    const [{ labels }, { agreements }, { hints }, { unopened }] = await Promise.all([
+    const [{ labels }, { agreements }, { hints }, { unopened }, { refusalOf }] = await Promise.all([
       import('./de.labels.ts'),
       import('./de.agreements.ts'),
       import('./de.actions.ts'),
       import('./de.figures.ts'),
+      import('./de.refusals.ts'),
     ]);
-    return { labels, agreements, hints, unopened };
+    return { labels, agreements, hints, unopened, refusalOf };
   },
 };
 export type Language = 'en' | 'de';

@@ -86,6 +86,8 @@ export function Thing() {
   const { status, quantity, produced, currency } = thing;
   const effect = texts.batch.effect(format.number(quantity), `${format.money(thing.balance, currency)}`);
   const isRunning = status === 'PROCESSING';
+  // Of one whose vouchers are all canceled, nothing can be downloaded, printed or blocked.
+  const isUsable = status === 'COMPLETED' && thing.open > 0;
   return (
     <>
       <PageHead
@@ -95,14 +97,14 @@ export function Thing() {
         note={<Copyable text={transactionId} />}
         acts={[
           isRunning && { name: 'batch.cancel', given, effect, isDanger: true },
-          status === 'COMPLETED' && merchant?.downloadApproval && { name: 'batch.release', given },
-          status === 'COMPLETED' && {
+          isUsable && merchant?.downloadApproval && { name: 'batch.release', given },
+          isUsable && {
             name: 'batch.download',
             given: { ...given, ...(thing.exports === 0 && { again: undefined }) },
             initial: { format: 'csv' },
             effect,
           },
-          status === 'COMPLETED' && {
+          isUsable && {
             name: 'voucher.bulk',
             label: texts.batch.blockAll,
             given: { batch: transactionId, action: 'block', serialNumbers: undefined, expiry: undefined },
@@ -110,7 +112,7 @@ export function Thing() {
             isDanger: true,
             onDone: ({ id }) => void (id && navigate({ to: `/jobs/${id}` })),
           },
-          status === 'COMPLETED' && {
+          isUsable && {
             name: 'voucher.bulk-cancel',
             label: texts.batch.cancelAll,
             to: `/vouchers/bulk?batch=${transactionId}&action=cancel`,
@@ -136,7 +138,7 @@ export function Thing() {
             <Panel title={texts.details} padded>
               <Fields of={thing} answer="batch.show" without={IN_HEAD} />
             </Panel>
-            {offers('sheets.order') && status === 'COMPLETED' && (
+            {offers('sheets.order') && isUsable && (
               <Sheets
                 title={texts.batch.print}
                 how={texts.batch.printHow}

@@ -4,6 +4,7 @@ import { useTexts } from '../i18n/index.tsx';
 import type { Input } from '../ui/act.ts';
 import { Actions } from '../ui/actions.tsx';
 import { useApp } from '../ui/app.tsx';
+import { isPast } from '../ui/format-of.ts';
 import type { Item } from '../ui/item.ts';
 import { List } from '../ui/list.tsx';
 import { ListPage } from '../ui/page.tsx';
@@ -57,7 +58,7 @@ export function keyActions(item: Item): ReactNode {
       shown={0}
       of={keyId}
       acts={[
-        { name: 'api-key.rotate', given, effect: keyId },
+        !isPast(item['expiresAt']) && !item['rotatedTo'] && { name: 'api-key.rotate', given, effect: keyId },
         { name: 'api-key.rename', given, current },
         { name: 'api-key.limit', given, effect: keyId },
         item['blockedAt'] !== null && { name: 'api-key.pardon', given, effect: keyId },

@@ -79,8 +79,9 @@ export function Thing() {
           { name: 'api-key.create', given: ofMerchant },
           { name: 'merchant.permit', given, effect: name },
           { name: 'merchant.forbid', given, effect: name },
-          { name: 'float.warn', given: ofMerchant, initial, effect: name },
-          { name: 'float.refund', given: ofMerchant, initial, effect: name, isDanger: true },
+          // Only a float can be watched, or paid back.
+          float && { name: 'float.warn', given: ofMerchant, initial, effect: name },
+          float && { name: 'float.refund', given: ofMerchant, initial, effect: name, isDanger: true },
           { name: 'settlement.draft', label: texts.merchant.draft, given: ofMerchant, effect: name },
           { name: 'settlement.terms', given: ofMerchant, effect: name },
           { name: 'webhook.add', given: ofMerchant },

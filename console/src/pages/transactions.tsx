@@ -121,7 +121,7 @@ export function Thing() {
         state={thing.refundStatus}
         note={<Copyable text={transactionId} />}
         acts={[
-          isRedemption && { name: 'redemption.refund', given, effect },
+          Number(thing.refundable) > 0 && { name: 'redemption.refund', given, effect },
           isRedemption &&
             thing.refundStatus === null && {
               name: 'redemption.correct',

@@ -10,6 +10,7 @@ import { useApp } from '../ui/app.tsx';
 import { AtField } from '../ui/at.tsx';
 import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
+import { isPast } from '../ui/format-of.ts';
 import type { Item } from '../ui/item.ts';
 import { ListPage, PageHead } from '../ui/page.tsx';
 import { Empty, Panel } from '../ui/parts.tsx';
@@ -156,24 +157,28 @@ export function Thing() {
   );
 }
 
+/** The actions that the state of a voucher permits: the service would refuse the others. */
 function actsOn(voucher: Voucher, balance: string): Acts {
-  const { serialNumber, voucherCode, state } = voucher;
+  const { serialNumber, voucherCode, state, blockedAt, activatedAt, payerId } = voucher;
   if (state === 'CANCELED' || state === 'REPLACED') return [];
   const given = { serialNumber };
   const effect = `${voucherCode} · ${balance}`;
+  const isInTime = !isPast(voucher.expiresAt);
+  const isActive = activatedAt !== null;
+  const hasMoney = voucher.balance > 0;
+  const isBlocked = blockedAt !== null;
   return [
     voucher.pinLocked && { name: 'voucher.unlock-pin', given, effect },
-    voucher.blockedAt === null
-      ? { name: 'voucher.block', given, effect }
-      : { name: 'voucher.unblock', given, effect },
+    { name: isBlocked ? 'voucher.unblock' : 'voucher.block', given, effect },
     { name: 'voucher.extend', given, effect },
-    { name: 'voucher.replace', given, effect },
-    { name: 'voucher.adjust', given, effect },
-    voucher.balance > 0 && { name: 'voucher.cash-out', given, effect, isDanger: true },
-    voucher.balance > 0 && { name: 'voucher.escheat', given, effect, isDanger: true },
-    (voucher.balance > 0 || voucher.activatedAt === null) && {
-      ...{ name: 'voucher.cancel', given, effect, isDanger: true },
-    },
+    isInTime && { name: 'voucher.replace', given, effect },
+    isInTime && isActive && { name: 'voucher.adjust', given, effect },
+    isInTime && hasMoney && !isBlocked && { name: 'voucher.cash-out', given, effect, isDanger: true },
+    isActive && hasMoney && { name: 'voucher.escheat', given, effect, isDanger: true },
+    isInTime &&
+      (!isActive || (hasMoney && payerId !== null)) && {
+        ...{ name: 'voucher.cancel', given, effect, isDanger: true },
+      },
   ];
 }
 

@@ -28,6 +28,7 @@ export function Thing() {
   if (!thing) return instead;
   const isPull = thing['url'] === null;
   const url = isPull ? texts.webhook.pull : String(thing['url']);
+  const isSent = !isPull && thing['enabled'] === true;
   const given = { id };
   return (
     <>
@@ -39,7 +40,7 @@ export function Thing() {
         acts={[
           thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
           !isPull && { name: 'webhook.test', given, effect: url, onDone: setTested },
-          !isPull && { name: 'webhook.resend', given, effect: url },
+          isSent && { name: 'webhook.resend', given, effect: url },
           { name: 'webhook.rotate', given, effect: url },
           {
             name: 'webhook.remove',
@@ -90,7 +91,7 @@ export function Thing() {
               <Actions
                 shown={0}
                 of={String(eventId)}
-                acts={[!isPull && { name: 'webhook.resend', given: { id, eventId } }]}
+                acts={[isSent && { name: 'webhook.resend', given: { id, eventId } }]}
               />
             )}
           />

@@ -202,11 +202,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
               {texts.meanwhileHint}
             </Alert>
           )}
-          {error && !needsStepUp && !isSignedOut && (
-            <div ref={intoView}>
-              <Problem error={error} />
-            </div>
-          )}
+          {error && !needsStepUp && !isSignedOut && <Problem error={error} />}
           {isChanged && <Changes of={(error.effect ?? []) as Change[]} />}
           {!needsStepUp && (
             <Group justify="flex-end" gap={8} className="form-end">

@@ -102,3 +102,6 @@ const MONTH = /^\d{4}-\d{2}$/;
 export const isMonth = (value: unknown): value is string => typeof value === 'string' && MONTH.test(value);
 export const isTime = (value: unknown): value is string => typeof value === 'string' && TIME.test(value);
 export const isDay = (value: unknown): value is string => typeof value === 'string' && DAY.test(value);
+
+/** Whether a time is over. */
+export const isPast = (time: unknown): boolean => isTime(time) && new Date(time) <= new Date();

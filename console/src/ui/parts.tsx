@@ -1,10 +1,10 @@
 import { Alert, Anchor, Button, Group, Loader, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import type { FormEvent, ReactNode } from 'react';
+import { type FormEvent, type ReactNode, useEffect } from 'react';
 import { ApiProblem, type Fault } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useFormat } from './format.ts';
-import { isDay } from './format-of.ts';
+import { isDay, isTime } from './format-of.ts';
 import { useWords } from './words.ts';
 
 type HeadProps = {
@@ -31,11 +31,33 @@ export const submits = (run: () => void) => (event: FormEvent) => {
 export const intoView = (element: HTMLElement | null) =>
   element?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
 
+/** A form that was refused shows why, and the focus goes to the first field that is wrong. */
+const intoForm = (element: HTMLElement | null) => {
+  const form = element?.closest('form');
+  if (!form) return;
+  intoView(element);
+  form.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
+};
+
+/** The title of the page that is open; undefined until there was one. */
+let announced: string | undefined;
+
+/** Tells a screen reader the title of a page that opens without a load. The first one is read as it is. */
+function useAnnounced(title: string): void {
+  useEffect(() => {
+    const place = document.getElementById('announced');
+    if (place && announced !== undefined && announced !== title) place.textContent = title;
+    announced = title;
+  }, [title]);
+}
+
 /** The head of a page: its title and its actions. */
 export function Head({ title, name, note, back, children }: HeadProps) {
+  const text = name ?? (typeof title === 'string' ? title : (back?.label ?? ''));
+  useAnnounced(text);
   return (
     <header className="head">
-      <title>{`${name ?? (typeof title === 'string' ? title : (back?.label ?? ''))} · Scrip`}</title>
+      <title>{`${text} · Scrip`}</title>
       <div>
         {back && (
           <Anchor component={Link} to={back.to} size="sm" className="quiet" underline="hover">
@@ -140,7 +162,9 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
     texts: { problem: texts, codes },
     problems,
     faults,
+    refusalOf,
   } = useLanguage();
+  const format = useFormat();
   const { label, word } = useWords();
   const problem = error instanceof ApiProblem ? error : undefined;
   const { roles } = problem ?? {};
@@ -153,11 +177,12 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
       ? texts.forbidden(roles.map((role) => word(role)).join(', '))
       : undefined;
   const { message } = error as Error;
-  const meaning = text ?? problems[problem?.code ?? ''];
+  const own = text ?? refusalOf?.(message, (value) => (isTime(value) ? format.time(value) : value));
+  const meaning = own ?? problems[problem?.code ?? ''];
   // Faults with facts say all that the message says.
   const isTold = problem?.fields.some(({ rule, facts }) => facts && faults[rule]) ?? false;
   return (
-    <Alert color="red" variant="light" title={title} role="alert">
+    <Alert color="red" variant="light" title={title} role="alert" ref={intoForm}>
       <Stack gap="xs" align="flex-start">
         {/* Without a meaning, the message only repeats the faults of the fields. */}
         {!isTold && (meaning !== undefined || !problem?.fields.length) && (
@@ -168,7 +193,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
             <b>{label(fault.field)}</b> <FaultText of={fault} />
           </Text>
         ))}
-        {!problem?.fields.length && meaning !== undefined && text === undefined && (
+        {!problem?.fields.length && meaning !== undefined && own === undefined && (
           <Text size="xs" lang="en">
             {message}
           </Text>

@@ -76,6 +76,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
             <Keyboard opened={isHelp} close={() => setHelp(false)} offered={offered} />
           )}
         </Suspense>
+        <p className="skip" role="status" id="announced" />
         <Banners />
         {messages}
         <main id="content" className="content">

@@ -1,7 +1,7 @@
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
-import { useTexts } from '../i18n/index.tsx';
+import { useLanguage } from '../i18n/index.tsx';
 import { perform } from '../operations.ts';
 import type { Input } from './act.ts';
 import { useApp } from './app.tsx';
@@ -17,7 +17,8 @@ const PAIRS = [
 
 /** Returns a function that shows that an operation is done, with a button that takes it back if that is possible. */
 export function useDone(): (name: string, input: Input, message: string) => void {
-  const { undo: text, done } = useTexts().action;
+  const { texts, refusalOf } = useLanguage();
+  const { undo: text, done } = texts.action;
   const client = useQueryClient();
   const { operations, offers } = useApp();
   const { action } = useWords();
@@ -32,7 +33,7 @@ export function useDone(): (name: string, input: Input, message: string) => void
       // What does not work, such as with too old a second factor, is done on the page.
       const outcome = await perform(operation, { ...input, reason: undefined }, id).then(
         () => `${action(other).label}: ${done}`,
-        (error: Error) => error.message,
+        ({ message }: Error) => refusalOf?.(message, String) ?? message,
       );
       await client.invalidateQueries();
       notifications.show({ message: outcome });
