@@ -142,7 +142,7 @@ const RateSchema = Type.Object({
   commission: Percent('In percent.'),
   vat: Percent('In percent of the commission.'),
   base: Money(BY_RATE, 'Redemptions less reversals.'),
-  fee: Titled('Commission', Money(BY_RATE)),
+  fee: Titled('Commission charged', Money(BY_RATE)),
   feeVat: Titled('VAT on it', Money(BY_RATE)),
 });
 

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { codeOf, PASSWORD } from '../support/browser.ts';
-import { newPage, openBrowser, ready, whyNoBrowser } from '../support/chromium.ts';
+import { newPage, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
 import { goes, openStage, opens } from '../support/console.scene.ts';
 
 /** The work with money in the console, from the invitation of a person to the payout. */
@@ -196,7 +196,14 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await goes(page, path);
   await page.getByText('Paid', { exact: true }).first().waitFor();
   const number = await page.getByRole('heading', { level: 1 }).innerText();
-  await stage.ask(bob, `${path}/dispute`, { comment: 'A sale is missing.' });
+  const merchant = await stage.join('owner', true);
+  const portal = await pageOf(browser, stage.listening, merchant.browser);
+  await portal.page.goto('/portal/');
+  await ready(portal.page, 'Overview');
+  // Three clicks from the overview.
+  await portal.page.getByRole('link', { name: 'Latest settlement' }).click();
+  await does(portal.page, 'Dispute', { Comment: 'A sale is missing.' });
+  await portal.page.getByRole('cell', { name: 'A sale is missing.' }).waitFor();
   await goes(page, path);
   await does(page, 'Answer', { Comment: 'It is on the next statement.' });
   await page.getByRole('cell', { name: 'It is on the next statement.' }).waitFor();
@@ -204,5 +211,5 @@ test('finance closes a day, and two people draft, approve and pay a settlement',
   await page.getByRole('link', { name: `Settlement ${number.split(/\s/)[0]}` }).click();
   await ready(page);
   assert.match(page.url(), new RegExp(`${path}$`));
-  assert.deepEqual([...faults, ...second.faults], []);
+  assert.deepEqual([...faults, ...second.faults, ...portal.faults], []);
 });

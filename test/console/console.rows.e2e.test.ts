@@ -103,5 +103,19 @@ test('the head of a column sorts a list, in the address, the command and a saved
   assert.equal(await head.getAttribute('aria-sort'), null);
   await page.getByRole('link', { name: 'From Z to A' }).click();
   await sorts('-name', 'Zebra', 'apple');
+  // The place of the views is there before they are loaded, so that the list does not move.
+  const held = Promise.withResolvers<void>();
+  await page.route(/\/assets\/list-tools/, async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await page.reload();
+  await page.locator('main table').waitFor();
+  const topOf = async () => (await page.locator('main .panel-head').boundingBox())?.y;
+  const before = await topOf();
+  assert.equal(await page.getByRole('link', { name: 'From Z to A' }).count(), 0);
+  held.resolve();
+  await page.getByRole('link', { name: 'From Z to A' }).waitFor();
+  assert.equal(await topOf(), before);
   assert.deepEqual(faults, []);
 });

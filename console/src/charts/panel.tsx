@@ -66,7 +66,8 @@ export const CHARTS = {
 } as const satisfies Record<string, Declared>;
 
 /** A chart with its table, one currency at a time. */
-export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
+/** @param isFollowing whether the currency is chosen elsewhere on the page */
+export function ChartPanel({ name, isFollowing }: { name: keyof typeof CHARTS; isFollowing?: boolean }) {
   const { read, series, needs: _needs, ...chart }: Declared = CHARTS[name];
   const texts = useTexts().chart;
   const title = texts[name];
@@ -84,15 +85,18 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
   const currencies = Object.keys(byCurrency)
     .filter((each) => lengthOf(each) > 0)
     .sort();
-  // At first, the currency with the longest history.
-  const [longest = ''] = currencies.toSorted((one, other) => lengthOf(other) - lengthOf(one));
+  // At first, the currency with the longest history, or the first one, as beside the chart.
+  const [longest = ''] = isFollowing
+    ? currencies
+    : currencies.toSorted((one, other) => lengthOf(other) - lengthOf(one));
   const currency = currencies.includes(chosen) ? chosen : longest;
   const points = byCurrency[currency] ?? [];
   const columns = [...new Set(points.flatMap((point) => Object.keys(point)))];
   const drawn = series ?? columns.filter((column) => column !== chart.x && !HIDDEN.includes(column));
   const aside = (
     <Group gap={8}>
-      {currencies.length > 1 && (
+      {isFollowing && <span className="quiet">{currency}</span>}
+      {currencies.length > 1 && !isFollowing && (
         <Choice
           label={texts.currency}
           of={Object.fromEntries(currencies.map((each) => [each, each]))}
@@ -129,8 +133,15 @@ export function ChartPanel({ name }: { name: keyof typeof CHARTS }) {
   };
   return (
     <Panel title={title} aside={aside}>
-      <div style={{ minHeight: HEIGHT, padding: isTable ? 0 : '4px 16px 12px' }}>{body()}</div>
-      {note && (
+      <div
+        style={{
+          minHeight: data && points.length === 0 ? 0 : HEIGHT,
+          padding: isTable ? 0 : '4px 16px 12px',
+        }}
+      >
+        {body()}
+      </div>
+      {note && points.length > 0 && (
         <p className="quiet" style={{ margin: 0, padding: '0 16px 12px', fontSize: '0.8125rem' }}>
           {note}
         </p>

@@ -105,7 +105,7 @@ export const words: Labels['words'] = {
   CLOSING: 'Saldo am Ende',
   OUTSTANDING: 'Mit früheren Abrechnungen noch auszuzahlen',
   CARRIED_ON: 'Übertrag in die nächste Abrechnung',
-  PAYABLE: 'Auszuzahlen',
+  PAYABLE: 'Zahlbar',
   CASH_OUT: 'Barauszahlung',
   CANCELLATION: 'Stornierung',
   REFUND: 'Rückerstattung',

@@ -42,7 +42,7 @@ export function Screen() {
         <div className="two">
           {hasBooks ? (
             <Suspense fallback={<Busy />}>
-              <ChartPanel name="outstanding" />
+              <ChartPanel name="outstanding" isFollowing />
             </Suspense>
           ) : (
             <Work />

@@ -84,12 +84,17 @@ function Installation() {
       {found && (
         <Rows
           items={found}
-          columns={['check', 'state', 'found', 'advice']}
+          columns={['check', 'state', 'found']}
           cell={(name, item) => {
             const { check, found: says, foundCode, advice, adviceCode, values } = item as Finding;
             if (name === 'check') return kind(check, name);
-            if (name === 'found') return written(says, foundCode, values);
-            return name === 'advice' ? written(advice, adviceCode, values) : undefined;
+            if (name !== 'found') return undefined;
+            return (
+              <>
+                {written(says, foundCode, values)}
+                {advice !== null && <small className="below">{written(advice, adviceCode, values)}</small>}
+              </>
+            );
           }}
         />
       )}

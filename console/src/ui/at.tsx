@@ -54,9 +54,11 @@ export function AtField() {
   return (
     <Group gap={8} component="form" onSubmit={submits(show)}>
       <AtInput at={at} set={setTyped} />
-      <Button type="submit" variant="default">
-        {texts.show}
-      </Button>
+      {(typed ?? '') !== at && (
+        <Button type="submit" variant="default">
+          {texts.show}
+        </Button>
+      )}
       {at && (
         <Button
           variant="subtle"

@@ -391,6 +391,7 @@ function Cell({ name, item, currency, own, figure, around }: CellProps) {
   );
 }
 
-/** The last row of some reports. */
-const isTotal = (item: Item) => item['account'] === 'total' || item['product'] === 'total';
+/** The rows of reports and statements to which others add up. */
+const isTotal = ({ account, product, kind }: Item) =>
+  account === 'total' || product === 'total' || kind === 'CLOSING' || kind === 'PAYABLE';
 const isAmountCell = (value: unknown) => typeof value === 'object' && value !== null && 'amount' in value;

@@ -2,13 +2,12 @@ import { Anchor, Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Suspense, useState } from 'react';
-import type { Answer } from '../answers.ts';
+import type { Answer, Listed } from '../answers.ts';
 import { get } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import type { Act } from './act.ts';
 import { ActionDialog, loadDialog } from './actions.tsx';
 import { useApp } from './app.tsx';
-import { Icon } from './icons.tsx';
 import { useWhenLoaded } from './loaded.ts';
 import { useMerchants } from './names.ts';
 import { Panel } from './parts.tsx';
@@ -33,7 +32,7 @@ export function SetupList() {
   const [act, setAct] = useState<Act>();
   return (
     <>
-      {isShown && <Steps of={setup} merchantId={merchant && String(merchant['id'])} open={setAct} />}
+      {isShown && <Steps of={setup} merchant={merchant} open={setAct} />}
       <Suspense>{act && <ActionDialog act={act} close={() => setAct(undefined)} />}</Suspense>
     </>
   );
@@ -41,7 +40,7 @@ export function SetupList() {
 
 const isDone = (setup: Setup) => Object.values(setup).every(Boolean);
 
-type Opening = { readonly merchantId: string | undefined; open(act: Act): void };
+type Opening = { readonly merchant: Listed<'merchant.list'> | undefined; open(act: Act): void };
 
 function Steps({ of: setup, ...opening }: Opening & { of: Setup }) {
   const { setup: texts } = useTexts();
@@ -50,18 +49,7 @@ function Steps({ of: setup, ...opening }: Opening & { of: Setup }) {
   return (
     <Panel title={texts.title} aside={<span className="quiet">{texts.progress(done, steps.length)}</span>}>
       <ol className="plain-list">
-        {steps.map(([step, isStepDone]) =>
-          isStepDone ? (
-            <li key={step} className="line quiet">
-              {texts.steps[step].title}
-              <span className="ok">
-                <Icon name="approvals" size={16} /> {texts.done}
-              </span>
-            </li>
-          ) : (
-            <OpenStep key={step} step={step} {...opening} />
-          ),
-        )}
+        {steps.map(([step, isStepDone]) => !isStepDone && <OpenStep key={step} step={step} {...opening} />)}
       </ol>
     </Panel>
   );
@@ -80,22 +68,24 @@ const OPERATIONS: Partial<Record<Step, string>> = {
 /** What a merchant needs comes after the first one was created. */
 const OF_MERCHANT: readonly Step[] = ['key', 'float', 'redemption'];
 
-function OpenStep({ step, merchantId, open }: Opening & { step: Step }) {
+function OpenStep({ step, merchant, open }: Opening & { step: Step }) {
   const { title, text } = useTexts().setup.steps[step];
   const { offers } = useApp();
   const words = useWords();
   const whenLoaded = useWhenLoaded();
   const isOfMerchant = OF_MERCHANT.includes(step);
-  const isLater = isOfMerchant && merchantId === undefined;
+  const isLater = isOfMerchant && merchant === undefined;
   const name = OPERATIONS[step];
-  const act = name && offers(name) && { name, ...(isOfMerchant && { given: { merchantId } }) };
+  const ofMerchant = isOfMerchant &&
+    merchant && { given: { merchantId: merchant.id }, effect: merchant.name };
+  const act = name && offers(name) && { name, ...ofMerchant };
   return (
     <li className="line">
       <span>
         {name || isLater ? (
           <b>{title}</b>
         ) : (
-          <Anchor component={Link} to={`/merchants/${merchantId}?tab=users`}>
+          <Anchor component={Link} to={`/merchants/${merchant?.id}?tab=users`}>
             {title}
           </Anchor>
         )}

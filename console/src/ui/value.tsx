@@ -158,7 +158,11 @@ export function Value(props: ValueProps): ReactNode {
   if (typeof value === 'number')
     return (
       <Figure of={figure} value={value} around={around}>
-        {currency && shape.isMoney ? format.money(value, currency) : format.number(value)}
+        {currency && shape.isMoney ? (
+          format.money(value, currency)
+        ) : (
+          <span className={value === 0 ? 'quiet' : undefined}>{format.number(value)}</span>
+        )}
       </Figure>
     );
   if (typeof value === 'object')
