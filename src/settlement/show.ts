@@ -80,7 +80,7 @@ export const STEPS = {
   COMMISSION_VAT: 'VAT on the commission',
   OTHER: 'Other movements',
   PAID_EARLIER: 'Paid under earlier settlements',
-  CLOSING: 'Balance at the end',
+  CLOSING: 'Closing balance',
   OUTSTANDING: 'To be paid under earlier settlements',
   CARRIED_ON: 'Carried over to the next settlement',
   PAYABLE: 'Payable',

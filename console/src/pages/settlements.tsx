@@ -227,7 +227,9 @@ export function Thing() {
           <Stack>
             {state !== 'DRAFT' && offers('settlement.proof') && (
               <Panel title={texts.settlement.proof} padded>
-                <Text mb="sm">{texts.settlement.proofSays}</Text>
+                <Text size="sm" mb="sm">
+                  {texts.settlement.proofSays}
+                </Text>
                 <Button variant="default" component="a" href={`/${door}/v1/settlements/${id}/proof`}>
                   {texts.settlement.proof}
                 </Button>
