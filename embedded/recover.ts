@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type pg from 'pg';
@@ -11,6 +11,7 @@ import type { Backup } from './manifest.ts';
 import { findServer } from './process.ts';
 import { findPrograms, type Programs } from './programs.ts';
 import { type Log, startServer, stopServer, writeFirstFiles } from './server.ts';
+import { withTemporary } from './temporary.ts';
 import { goesThrough, type Leg, readForks } from './timelines.ts';
 
 /** Starts the copy of a backup, brings it to the wanted time, examines it and stops it. */
@@ -19,12 +20,14 @@ export type Restoring = {
   readonly database: string;
   readonly user: string;
   readonly log: Log;
+  /** Ends it while the backup is copied or examined. What was written is removed. */
+  readonly signal?: AbortSignal | undefined;
   /** Examines the restored database while it runs; what it throws ends the restore. */
   readonly examine: (addresses: { readonly url: string; readonly ownerUrl: string }) => Promise<void>;
 };
 
-/** The path of a socket has at most 107 bytes, of which its name takes some thirty. */
-const ABOVE_MAX = 70;
+/** The path of a socket has at most 107 bytes, of which the names below this folder take some fifty. */
+const ABOVE_MAX = 55;
 const NOT_REACHED = 'recovery ended before configured recovery target was reached';
 
 /** The archived log. */
@@ -75,35 +78,49 @@ export async function runCopy(
   // Only the service may archive it: a copy that is merely tried out would add a timeline, and restores
   // follow the newest one.
   await saveSettings(draft.settings, { ...newSettings(), keepsLog: recovery.keepsLog });
-  const entrance = await Entrance.make(programs);
-  try {
+  const above = tmpdir().length > ABOVE_MAX ? '/tmp' : tmpdir();
+  return withTemporary(above, options.log, async (folder) => {
+    const entrance = await makeEntrance(folder, programs);
     const isShort = !(await startCopy(draft, backup, recovery, { ...options, programs, entrance }));
-    const settings = (await readSettings(draft)) as Settings;
-    const server = await findServer(draft);
-    if (!server) throw new EmbeddedError(`the restored database does not run (more in ${draft.log})`);
-    const address = (user: string, password: string) =>
-      addressOf(user, password, server.port, options.database);
-    const owner = ownerOf(options);
-    const client = await connect(entrance.address(owner, server.port));
-    const lastTransactionAt = await readLastTransaction(client, backup)
-      .then(async (at) => {
-        await setPasswords(client, {
-          [owner]: settings.ownerPassword,
-          [options.user]: settings.servicePassword,
-        });
-        return at;
-      })
-      .finally(() => client.end());
-    await options.examine({
-      url: address(options.user, settings.servicePassword),
-      ownerUrl: address(owner, settings.ownerPassword),
-    });
+    const lastTransactionAt = await enter(draft, backup, entrance, options);
     await stopServer(draft, options.log);
     const forks = await readForks(draft, backup.manifest.timeline, recovery.to);
     return { lastTransactionAt, isShort, forks };
-  } finally {
-    await entrance.remove();
-  }
+  });
+}
+
+/** Sets new passwords, and examines the copy. @returns when the last transaction in it was committed */
+async function enter(draft: Folder, backup: Backup, entrance: Entrance, options: Restoring): Promise<Date> {
+  const settings = (await readSettings(draft)) as Settings;
+  const server = await findServer(draft);
+  if (!server) throw new EmbeddedError(`the restored database does not run (more in ${draft.log})`);
+  const address = (user: string, password: string) =>
+    addressOf(user, password, server.port, options.database);
+  const owner = ownerOf(options);
+  const client = await connect(entrance.address(owner, server.port));
+  const lastTransactionAt = await readLastTransaction(client, backup)
+    .then(async (at) => {
+      await setPasswords(client, {
+        [owner]: settings.ownerPassword,
+        [options.user]: settings.servicePassword,
+      });
+      return at;
+    })
+    .finally(() => client.end());
+  const examining = options.examine({
+    url: address(options.user, settings.servicePassword),
+    ownerUrl: address(owner, settings.ownerPassword),
+  });
+  await Promise.race([examining, aborted(options.signal)]);
+  return lastTransactionAt;
+}
+
+/** Rejects with the reason of a signal once it is given. */
+function aborted(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    if (signal?.aborted) reject(signal.reason);
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 async function readLastTransaction(client: pg.Client, { manifest }: Backup): Promise<Date> {
@@ -115,34 +132,23 @@ async function readLastTransaction(client: pg.Client, { manifest }: Backup): Pro
  * A backup holds no passwords, so a restored database gets new ones. Until then its owner enters by a socket
  * in a folder that no other account can enter.
  */
-class Entrance {
-  readonly #folder: string;
+type Entrance = {
+  readonly settings: Readonly<Record<string, string>>;
+  address(user: string, port: number): string;
+};
 
-  private constructor(folder: string) {
-    this.#folder = folder;
-  }
-
-  static async make(programs: Programs): Promise<Entrance> {
-    const above = tmpdir().length > ABOVE_MAX ? '/tmp' : tmpdir();
-    const folder = await mkdtemp(join(above, 'scrip-'));
-    await writeFile(join(folder, 'pg_hba.conf'), `local all all trust\n${FIRST_FILES['pg_hba.conf']}`, {
-      mode: 0o600,
-    });
-    await programs.give(folder);
-    return new Entrance(folder);
-  }
-
-  get settings(): Readonly<Record<string, string>> {
-    return { hba_file: join(this.#folder, 'pg_hba.conf'), unix_socket_directories: this.#folder };
-  }
-
-  address(user: string, port: number): string {
-    return socketAddressOf(user, this.#folder, port, 'postgres');
-  }
-
-  async remove(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
-  }
+async function makeEntrance(temporary: string, programs: Programs): Promise<Entrance> {
+  const folder = join(temporary, 'socket');
+  await mkdir(folder, { mode: 0o700 });
+  const access = join(folder, 'pg_hba.conf');
+  await writeFile(access, `local all all trust\n${FIRST_FILES['pg_hba.conf']}`, { mode: 0o600 });
+  // An account of the database's own passes through the folder above, and can list nothing.
+  await chmod(temporary, 0o711);
+  await programs.give(folder);
+  return {
+    settings: { hba_file: access, unix_socket_directories: folder },
+    address: (user, port) => socketAddressOf(user, folder, port, 'postgres'),
+  };
 }
 
 type Starting = Restoring & { readonly programs: Programs; readonly entrance: Entrance };

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { lstat, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requireArchive, segmentAt, segmentNumber } from './archive.ts';
@@ -14,6 +14,7 @@ import { openStorage } from './open-storage.ts';
 import { type ArchivedLog, findGapOn, type Reached, type Restoring, runCopy } from './recover.ts';
 import { type Log, ownSettingsIn, stopServer } from './server.ts';
 import type { Storage } from './storage.ts';
+import { copyIn, inFolder, withTemporary } from './temporary.ts';
 import { findWay, type Leg, startsFrom, timelineOf } from './timelines.ts';
 
 /**
@@ -64,7 +65,7 @@ export async function restore(from: string, root: string, options: RestoreOption
       await log?.fetch(fetched, (segment) => comesAfter(backup, segment));
       const archived = log && { place: log.place, folder: fetched, way };
       if (archived && options.to === undefined) await requireWhole(archived, backup);
-      await copyBackup(backup, entries, draft.cluster);
+      await copyBackup(backup, entries, draft.cluster, options.signal);
       const settings = await ownSettingsIn(draft.cluster);
       const reached = await runCopy(draft, backup, { archived, to: options.to, keepsLog: true }, options);
       if (isReplacing) await stopServer(place, options.log);
@@ -96,56 +97,20 @@ export async function verify(
 ): Promise<{ backup: Backup; lastTransactionAt: Date }> {
   const backup = await chooseBackup(from, undefined);
   const entries = await readEntries(backup, options.writer);
-  await removeKilled(options.log);
-  const root = await mkdtemp(join(tmpdir(), `scrip-verify-${process.pid}-`));
-  try {
-    const draft = inFolder(root, join(root, 'postgres'));
+  return withTemporary(tmpdir(), options.log, async (root) => {
+    const draft = copyIn(root);
     try {
-      await copyBackup(backup, entries, draft.cluster);
+      await copyBackup(backup, entries, draft.cluster, options.signal);
       const recovery = { archived: undefined, to: undefined, keepsLog: false };
       const { lastTransactionAt } = await runCopy(draft, backup, recovery, options);
       return { backup, lastTransactionAt };
+    } catch (error) {
+      throw explain(error, `${tmpdir()} (TMPDIR)`);
     } finally {
       await stopServer(draft, options.log);
     }
-  } catch (error) {
-    throw explain(error, `${tmpdir()} (TMPDIR)`);
-  } finally {
-    await rm(root, { recursive: true, force: true });
-  }
+  });
 }
-
-/** Stops and removes the copies of verifications that were killed: each is a whole database. */
-async function removeKilled(log: Log): Promise<void> {
-  for (const name of await readdir(tmpdir())) {
-    const pid = /^scrip-verify-(\d{1,10})-/.exec(name)?.[1];
-    const root = join(tmpdir(), name);
-    if (pid === undefined || isAlive(Number(pid)) || !(await isOwn(root))) continue;
-    await stopServer(inFolder(root, join(root, 'postgres')), log);
-    await rm(root, { recursive: true, force: true });
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return codeOf(error) === 'EPERM';
-  }
-}
-
-/** Another account may have chosen the name in the shared folder. */
-async function isOwn(path: string): Promise<boolean> {
-  const facts = await lstat(path).catch(() => undefined);
-  return facts?.isDirectory() === true && facts.uid === process.getuid?.();
-}
-
-const inFolder = (root: string, cluster: string): Folder => ({
-  root,
-  cluster,
-  settings: join(cluster, 'scrip.json'),
-  log: join(root, 'postgres.log'),
-});
 
 type Chosen = {
   readonly backup: Backup;
@@ -236,11 +201,17 @@ async function removeRemains(place: Folder, log: Log): Promise<void> {
   }
 }
 
-async function copyBackup(backup: Backup, entries: readonly Entry[], cluster: string): Promise<void> {
+async function copyBackup(
+  backup: Backup,
+  entries: readonly Entry[],
+  cluster: string,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   await mkdir(cluster, { mode: 0o700 });
   for (const folder of backup.manifest.folders)
     await mkdir(join(cluster, folder), { recursive: true, mode: 0o700 });
   for (const entry of entries) {
+    signal?.throwIfAborted();
     // The key ring is checked only: where it goes is not the database's business.
     const isOurs = entry.path.startsWith(`${CLUSTER}/`);
     await copyEntry(backup, entry, isOurs ? join(cluster, entry.path.slice(CLUSTER.length + 1)) : undefined);

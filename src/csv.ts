@@ -67,7 +67,10 @@ export function readCsv(text: string, delimiter = ','): CsvRow[] {
   }
 }
 
-/** Reads a text row by row, so that memory does not grow with it. @throws BrokenCsv; errors of the text */
+/**
+ * Reads a text row by row, so that memory does not grow with it, and without empty lines.
+ * @throws BrokenCsv; errors of the text
+ */
 export async function* streamCsv(
   text: AsyncIterable<string>,
   rowCharactersMax: number,
@@ -76,6 +79,7 @@ export async function* streamCsv(
     bom: true,
     info: true,
     relax_column_count: true,
+    skip_empty_lines: true,
     max_record_size: rowCharactersMax,
   });
   // An error of the text ends the parser with that error, and therefore the loop.

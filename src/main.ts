@@ -1,6 +1,7 @@
 import { CommanderError } from 'commander';
 import { explainFile } from './cli/file.ts';
-import { CommandError, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
+import { CommandError, interruption, readable, STATUS, toJson, withoutValues } from './cli/output.ts';
+import { endOnSignal } from './cli/signals.ts';
 import { StartError } from './db/errors.ts';
 import { Problem } from './problem.ts';
 import { Refusal } from './refusal.ts';
@@ -14,8 +15,8 @@ for (const stream of [process.stdout, process.stderr]) {
     ofOutput.add(error);
     if (error.code === 'EPIPE' || error.code === 'EIO') return;
     // What was to be printed is lost, perhaps after a change.
-    process.stderr.write(`scrip: the output cannot be written (${error.code})\n`);
-    process.exit(STATUS.unknown);
+    const lost = new CommandError(`the output cannot be written (${error.code})`, 'unknown', STATUS.unknown);
+    void report(lost).then((status) => process.exit(status));
   });
 }
 
@@ -25,6 +26,7 @@ const DAMAGED = new Set(['XX001', 'XX002']);
 // Without a handler, this signal opens Node's debugger: a port through which every account of the machine
 // could run code in this process, with access to its keys. Log rotation often sends the signal.
 process.on('SIGUSR1', () => {});
+endOnSignal(() => void report(interruption()).then((status) => process.exit(status)));
 
 try {
   const { createProgram } = await import('./cli/program.ts');

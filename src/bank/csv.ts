@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
@@ -155,7 +156,9 @@ export function readBankCsv(bytes: Buffer, mapping: Mapping, account: Account): 
     text = new TextDecoder(mapping.encoding, { fatal: true }).decode(bytes);
   } catch {
     const another = 'choose another --encoding in the mapping';
-    return collected.refused(1, 'encoding', `the file is not in ${mapping.encoding}: ${another}`);
+    const rows = bytes.toString('latin1').split('\n');
+    const line = rows.findIndex((row) => !isUtf8(Buffer.from(row, 'latin1'))) + 1;
+    return collected.refused(line || 1, 'encoding', `the file is not in ${mapping.encoding}: ${another}`);
   }
   let lines: CsvRow[];
   try {

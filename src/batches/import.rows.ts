@@ -78,6 +78,14 @@ function linesBefore(part: Buffer): number {
   return Math.max(0, linesOf(part).findIndex(isBroken));
 }
 
+const BROKEN: Readonly<Partial<Record<BrokenCsv['code'], string>>> = {
+  CSV_MAX_RECORD_SIZE: `a row is longer than ${ROW_CHARACTERS_MAX} characters: is a quotation mark not closed?`,
+  CSV_QUOTE_NOT_CLOSED: 'the file ends within quotation marks: one is missing before',
+  CSV_INVALID_CLOSING_QUOTE: 'after a quotation mark that ends a field, a comma or a new line is missing',
+  INVALID_OPENING_QUOTE:
+    'a quotation mark stands within a field: write it twice, and the field in quotation marks',
+};
+
 async function* readTable(text: AsyncIterable<string>, refuse: Refuse): AsyncGenerator<RawRow> {
   let columns: readonly ImportField[] | undefined;
   try {
@@ -93,7 +101,7 @@ async function* readTable(text: AsyncIterable<string>, refuse: Refuse): AsyncGen
     }
   } catch (error) {
     if (!(error instanceof BrokenCsv)) throw error;
-    throw new UnreadableFile(error.line, `this is not CSV as RFC 4180 describes it (${error.code})`);
+    throw new UnreadableFile(error.line, BROKEN[error.code] ?? `this is not CSV (${error.code})`);
   }
   if (!columns) throw new UnreadableFile(1, 'the file is empty');
 }

@@ -22,9 +22,18 @@ import { type Reconciliation, reconcile } from '../ledger/reconcile.ts';
 import { noteBackup } from '../monitor/status.ts';
 import { lowerPriority } from '../priority.ts';
 import { findDatabase, troubleLog } from './open.ts';
-import { fail, interrupted, numberOf, printFields, printJson, printTable, say } from './output.ts';
+import {
+  fail,
+  interrupted,
+  interruption,
+  numberOf,
+  printFields,
+  printJson,
+  printTable,
+  say,
+} from './output.ts';
 import { countOf, parseUtc } from './parse.ts';
-import { listenForStop } from './processes.ts';
+import { listenForStop, type Stop } from './processes.ts';
 import { readVersion } from './usage.ts';
 
 const KEEP_MAX = 10_000;
@@ -151,6 +160,7 @@ async function check(dir: string, options: Json & Trusting): Promise<void> {
   let books: Reconciliation | undefined;
   const { backup, lastTransactionAt } = await verifyEmbedded(dir, {
     writer,
+    signal: signalOf(listenForStop()),
     log: troubleLog(config),
     async examine({ url, ownerUrl }) {
       // Its schema may be older than this program.
@@ -165,6 +175,13 @@ async function check(dir: string, options: Json & Trusting): Promise<void> {
   printFields({ backup: backup.path, 'last transaction': lastTransactionAt, files: backup.manifest.files });
   for (const { name } of differing) say(`${name} differs: restore it elsewhere and run \`scrip reconcile\``);
   say(ok ? 'The backup is complete, starts, and its books agree.' : 'The books of the backup differ.');
+}
+
+/** Returns a signal that ends the work on a copy once the command is asked to stop. */
+function signalOf(stop: Stop): AbortSignal {
+  const controller = new AbortController();
+  void stop.asked.then(() => controller.abort(interruption()));
+  return controller.signal;
 }
 
 /** Reconciles a database that nothing else uses. */
@@ -212,6 +229,7 @@ async function run(dir: string, options: RestoreOptions): Promise<void> {
   const archiveDir = options.archive ? config.archiveDir : null;
   const restored = await restoreEmbedded(dir, config.dataDir, {
     ...{ archiveDir, to, timeline, replace, writer },
+    signal: signalOf(listenForStop()),
     log: troubleLog(config),
     async examine({ ownerUrl }) {
       const owner = await openOwner(ownerUrl);

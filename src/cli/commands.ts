@@ -35,6 +35,7 @@ export type Adjusting = {
 };
 
 const LISTED = '50';
+const ITEM_NUMBER = /^item (\d+)/;
 
 /**
  * Registers the commands of operations below the words of a noun. Operations with the same words are one
@@ -105,7 +106,9 @@ export function addOperations(
     command.option('--out <file>', 'the file (default: stdout)').option('--force', 'overwrite it');
   command.option('--json', 'print JSON').action(async (...args: unknown[]) => {
     const given = args.at(-2) as Options;
-    await perform(inputOf(options, args as string[], given), given).catch(inTermsOf(options));
+    const lines: Lines = new Map();
+    const input = inputOf(options, args as string[], given, lines);
+    await perform(input, given).catch(inTermsOf(options, input, lines));
   });
 }
 
@@ -171,24 +174,34 @@ const lowerFirst = (text: string) =>
 const withoutDot = (text: string) => text.replace(/\.$/, '');
 const camel = (name: string) => name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Returns the input of an operation. Its fields are checked by its schema. */
-function inputOf(options: readonly Option[], args: readonly string[], given: Options): Row {
+/** The lines of a file that holds the items of a field, by the field. */
+type Lines = Map<string, readonly string[]>;
+
+/**
+ * Returns the input of an operation. Its fields are checked by its schema.
+ * @param lines gets the lines of the files that were read
+ */
+function inputOf(options: readonly Option[], args: readonly string[], given: Options, lines: Lines): Row {
   const entries = options.flatMap((option, at) => {
     const typed = option.isArgument ? args[at] : given[camel(option.name)];
-    const value = typed === undefined ? undefined : readValue(option, typed);
+    const value = typed === undefined ? undefined : readValue(option, typed, lines);
     return value === undefined ? [] : [[option.field, toValue(option, value)] as const];
   });
   return Object.fromEntries(entries);
 }
 
-function readValue(option: Option, typed: unknown): unknown {
+function readValue(option: Option, typed: unknown, lines: Lines): unknown {
   const { isFromStdin, file } = option;
   if (isFromStdin) return readWhole(0, shownOption(option)).toString().trim();
   if (!file) return typed;
   const content = readWhole(file === 'lines' && typed === '-' ? 0 : String(typed), shownOption(option));
   if (file !== 'lines') return content.toString(file);
-  const lines = content.toString().split(/\r?\n/);
-  return lines.map((line) => line.trim()).filter(Boolean);
+  const values = content
+    .toString()
+    .split(/\r?\n/)
+    .map((line) => line.trim());
+  lines.set(option.field, values);
+  return values.filter(Boolean);
 }
 
 function toValue(option: Option, value: unknown): unknown {
@@ -211,8 +224,11 @@ function toValue(option: Option, value: unknown): unknown {
   return typeof value === 'string' ? toWord(value) : value;
 }
 
-/** Names the option of a wrong field, and of other fields in the message, instead of the field. */
-const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
+/**
+ * Names the option of a wrong field, and of other fields in the message, instead of the field; and the line
+ * of a wrong item that was read from a file.
+ */
+const inTermsOf = (options: readonly Option[], input: Row, lines: Lines) => (error: unknown) => {
   const [first] = error instanceof Problem && error.code === 'invalid' ? (error.errors ?? []) : [];
   const shown = (name: string) => {
     const option = options.find(({ field }) => field === name);
@@ -221,7 +237,13 @@ const inTermsOf = (options: readonly Option[]) => (error: unknown) => {
   const subject = first && shown(first.field);
   if (!first || !subject) throw error;
   const message = first.message.replace(/`(\w+)`/g, (quoted, name: string) => shown(name) ?? quoted);
-  wrongUsage(`${subject} ${message}`);
+  const read = lines.get(first.field);
+  if (!read) wrongUsage(`${subject} ${message}`);
+  const items = input[first.field] as readonly string[];
+  const lineOf = (_item: string, number: string) =>
+    `line ${read.indexOf(items[Number(number) - 1] ?? '') + 1}`;
+  const inLine = message.replace(ITEM_NUMBER, lineOf);
+  wrongUsage(`${subject}${inLine === message ? '' : ':'} ${inLine}`);
 };
 
 /** Performs an operation, and prints its answer as its schema says. */

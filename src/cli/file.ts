@@ -3,6 +3,7 @@ import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { withDraft, writePrivate } from '../private-file.ts';
 import { CommandError, fail, wrongUsage } from './output.ts';
+import { blocking } from './signals.ts';
 
 /**
  * Refuses a path that cannot be written, before the command starts its work.
@@ -30,17 +31,22 @@ const PIECE_BYTES = 64 * 1024;
  * @throws CommandError if it is too large, as a device without an end is
  */
 export function readWhole(path: string | 0, subject: string): Buffer {
-  const file = path === 0 ? path : openSync(path, 'r');
+  // A pipe or a terminal makes both calls wait.
+  const file = path === 0 ? path : blocking(() => openSync(path, 'r'));
   try {
     const pieces: Buffer[] = [];
     for (let bytes = 0; ; ) {
       const piece = Buffer.alloc(PIECE_BYTES);
-      const read = readSync(file, piece);
+      const read = blocking(() => readSync(file, piece));
       if (read === 0) return Buffer.concat(pieces);
       bytes += read;
       if (bytes > READ_MAX_BYTES) wrongUsage(`${subject} has more than ${READ_MAX_BYTES / 1024 ** 2} MB`);
       pieces.push(piece.subarray(0, read));
     }
+  } catch (error) {
+    // The error of a read does not name its file.
+    if (path !== 0 && error instanceof Error) Object.assign(error, { path });
+    throw error;
   } finally {
     if (file !== 0) closeSync(file);
   }

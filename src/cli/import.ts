@@ -1,4 +1,4 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, stat } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { type ImportRules, UnreadableFile } from '../batches/import.rows.ts';
 import { type ImportReport, importVouchers } from '../batches/import.ts';
@@ -6,7 +6,16 @@ import { requireMerchant } from '../merchants/merchants.ts';
 import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
 import { MerchantId } from '../schema.ts';
 import { untilStopped } from './open.ts';
-import { CommandError, interrupted, numberOf, printJson, printTable, say, wrongUsage } from './output.ts';
+import {
+  CommandError,
+  fail,
+  interrupted,
+  numberOf,
+  printJson,
+  printTable,
+  say,
+  wrongUsage,
+} from './output.ts';
 import { oneOf, parseText, parseUtc } from './parse.ts';
 import { parseAs, requireApproval } from './perform.ts';
 import { showProgress } from './progress.ts';
@@ -80,6 +89,8 @@ async function run(file: string, options: Options): Promise<void> {
   const { merchant, reference, paidFrom } = options;
   const rules = rulesOf(file, options);
   const dryRun = options.dryRun ?? false;
+  // It is read several times. A pipe or a device can be read once, or has no end.
+  if (!(await stat(file)).isFile()) fail(`${file} is no ordinary file`);
   await access(file, constants.R_OK);
   await untilStopped(async (service, _config, stop) => {
     const operator = { service, actor: actor() };

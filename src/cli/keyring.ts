@@ -19,7 +19,7 @@ import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation
 import { untilStopped } from './open.ts';
 import { explainOutcome, fail, interrupted, printJson, say, wrongUsage } from './output.ts';
 import { requireApproval } from './perform.ts';
-import type { Stop } from './processes.ts';
+import { listenForStop, type Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 
@@ -137,7 +137,9 @@ async function unseal(options: Json): Promise<void> {
   say(`${file.path} is in the clear: unset SCRIP_KMS, or seal it again.`);
 }
 
+/** Reads the key ring, before a change of its file, which a signal does not interrupt. */
 async function readRing({ path, kms }: KeyFile): Promise<string> {
+  listenForStop();
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
     fail(`the key file ${path} cannot be read (${error.code})`),
   );

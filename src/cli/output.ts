@@ -48,9 +48,13 @@ export function wrongUsage(message: string): never {
   throw new CommandError(message, 'usage', STATUS.usage);
 }
 
+/** The error of a command that a signal stopped before it changed anything. */
+export const interruption = (message = 'interrupted: nothing was changed') =>
+  new CommandError(message, 'interrupted', STATUS.interrupted);
+
 /** Ends the command: a signal stopped it before it changed anything. */
-export function interrupted(message = 'interrupted: nothing was changed'): never {
-  throw new CommandError(message, 'interrupted', STATUS.interrupted);
+export function interrupted(message?: string): never {
+  throw interruption(message);
 }
 
 /** The error of a command that the database, or something else that it needs, cannot serve now. */

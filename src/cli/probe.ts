@@ -7,7 +7,7 @@ import { createLogger } from '../log.ts';
 import { described } from '../monitor/metrics.ts';
 import { printFields, printJson, say, wrongUsage } from './output.ts';
 import { countOf, parseOrigin } from './parse.ts';
-import { listenForStop } from './processes.ts';
+import { listenForStop, type Stop } from './processes.ts';
 import { STEPS, type Step, StepFailed, Till } from './till.ts';
 
 /**
@@ -37,9 +37,11 @@ export function registerProbe(program: Command): void {
 type Options = { readonly url: string; readonly every?: number; readonly json?: boolean };
 
 async function run({ url, every, json }: Options): Promise<void> {
+  // What was redeemed is given back first.
+  const stop = listenForStop();
   const config = readConfig();
   const till = new Till(url, config, 'probe-');
-  if (every !== undefined) return goOn(till, every * MS, config);
+  if (every !== undefined) return goOn(till, every * MS, config, stop);
   const { failure, seconds } = await probe(till);
   if (failure) process.exitCode = 1;
   if (json) return printJson({ ok: !failure, failure: failure?.message ?? null, seconds });
@@ -98,9 +100,9 @@ async function goOn(
   till: Till,
   everyMs: number,
   { host, metricsPort: port, logLevel }: Config,
+  stop: Stop,
 ): Promise<void> {
   if (port === undefined) wrongUsage('--every needs SCRIP_METRICS_PORT, at which it serves the outcome');
-  const stop = listenForStop();
   const log = createLogger(logLevel);
   const metrics = probeMetrics();
   const server = await serveMetrics({ host, port }, metrics.text);

@@ -7,6 +7,7 @@ import { type Published, readPublished, writePublic } from '../books/publish.ts'
 import { type Signer, signerOf } from '../keyring/ring.ts';
 import { writeWhole } from './file.ts';
 import { fail, numberOf, printJson, say } from './output.ts';
+import { listenForStop } from './processes.ts';
 
 export function registerWitness(program: Command): void {
   program
@@ -30,6 +31,7 @@ async function witness(folder: string, state: string, { json }: { json?: boolean
   const checkpoint = readCheckpoint(published.checkpoint);
   if (problem || !checkpoint) fail(`not confirmed: ${problem ?? NO_CHECKPOINT}`);
   const { origin, size, text } = checkpoint;
+  listenForStop();
   await mkdir(state, { recursive: true });
   const signer = await openSigner(join(state, 'secret'));
   const name = `scrip-witness/${signer.publicKey.toString('hex').slice(0, 16)}`;

@@ -85,6 +85,6 @@ export const restoreEmbedded = explained((from: string, dataDir: string, options
 
 /** Starts a copy of the newest backup and examines it. It also throws what `examine` throws. */
 export const verifyEmbedded = explained(
-  (from: string, options: Pick<Restoring, 'writer' | 'log' | 'examine'>) =>
+  (from: string, options: Pick<Restoring, 'writer' | 'log' | 'signal' | 'examine'>) =>
     verify(from, { ...NAMES, ...options }),
 );

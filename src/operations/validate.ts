@@ -11,7 +11,9 @@ export function checkInput<Input extends TObject>(schema: Input, input: unknown)
   const errors = new Map<string, FieldError>();
   for (const found of isValid.errors ?? []) {
     const error = toFieldError(schema, found);
-    errors.set(`${error.field} ${error.rule}`, error);
+    const key = `${error.field} ${error.rule}`;
+    // Of a list, only the first wrong item is reported.
+    if (!errors.has(key)) errors.set(key, error);
   }
   const found = [...errors.values()];
   const [first] = found;
@@ -30,13 +32,16 @@ function toFieldError(schema: TObject, { keyword, instancePath, params }: Valida
       ? { field: name, rule: 'unknown-field', message: 'is not a field of this operation' }
       : { field: 'body', rule: 'unknown-field', message: 'has a field that this operation does not know' };
   }
-  const [field = ''] = instancePath.slice(1).split('/');
-  const message = keyword === 'pattern' ? formOf(schema.properties[field]) : messageOf(keyword, params);
+  const [field = '', item] = instancePath.slice(1).split('/');
+  const list = schema.properties[field] as { readonly items?: TSchema } | undefined;
+  const isItem = list?.items !== undefined && item !== undefined;
+  const plain = keyword === 'pattern' ? formOf(isItem ? list.items : list) : messageOf(keyword, params);
+  const message = isItem ? `item ${Number(item) + 1} ${plain}` : plain;
   return { field: field || 'body', rule: keyword, message };
 }
 
 /** Says what form a field has, by its example. */
-function formOf(field: TSchema | undefined): string {
+function formOf(field: object | undefined): string {
   const { pattern, examples = [] } = (field ?? {}) as { pattern?: string; examples?: readonly unknown[] };
   if (pattern === VISIBLE) return 'must be one line without control, direction or zero-width characters';
   return examples.length > 0 ? `has the wrong form: it is written like ${examples[0]}` : 'has the wrong form';
@@ -55,6 +60,7 @@ function messageOf(keyword: string, params: Record<string, unknown>): string {
       return `must have at most ${limit} characters`;
     case 'minItems':
     case 'maxItems':
+      if (limit === '1') return keyword === 'minItems' ? 'must not be empty' : 'must have one item';
       return `must have at ${keyword === 'minItems' ? 'least' : 'most'} ${limit} items`;
     case 'minimum':
     case 'exclusiveMinimum':
@@ -62,7 +68,7 @@ function messageOf(keyword: string, params: Record<string, unknown>): string {
     case 'maximum':
       return `must be at most ${limit}`;
     case 'uniqueItems':
-      return 'must not contain an item twice';
+      return `must not contain an item twice: item ${Number(params['i']) + 1} is item ${Number(params['j']) + 1}`;
     case 'format':
       return 'must be an ISO 8601 date or date-time, such as 2030-01-31T23:59:59Z';
     default:

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { getMapping, saveMapping } from '../../src/bank/csv.ts';
 import { importBank } from '../../src/bank/import.ts';
 import { matchBank, matchByHand, unmatch } from '../../src/bank/match.ts';
 import { openBank, put, reconciled } from '../support/bank.ts';
@@ -180,6 +181,12 @@ test('a statement is imported as a whole or not at all, and only once', async (t
   assert.deepEqual((await importBank(ledger.operator, utf16, false)).errors, [
     { line: 1, field: 'file', rule: 'encoding', message: 'the file is in UTF-16: save it in windows-1252' },
   ]);
+  const mapping = await getMapping(ledger.operator.service.db, 'house');
+  await saveMapping(ledger.operator, 'plain', { ...mapping, encoding: 'utf-8' });
+  const latin = Buffer.from('Buchungstag;Zweck;Betrag\n01.03.2026;d;1,00\n01.03.2026;\xfc;1,00\n', 'latin1');
+  const [encoding] = (await importBank(ledger.operator, { ...other, bytes: latin, mapping: 'plain' }, true))
+    .errors;
+  assert.deepEqual([encoding?.line, encoding?.rule], [3, 'encoding']);
   const damaged = await fromCsv(ledger, ['01.03.2026;d;1,00', '01.03.2026;e\0;1,00'], true);
   assert.deepEqual(damaged.errors, [
     { line: 3, field: 'file', rule: 'csv', message: 'there is a NUL byte: this is no CSV file' },

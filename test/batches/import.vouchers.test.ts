@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { tmpdir } from 'node:os';
 import { before, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
 import { slotOfSerial } from '../../src/db/buckets.ts';
@@ -149,18 +150,31 @@ test('a wrong encoding, a wrong header and invalid CSV are refused with their li
     'latin1',
   );
   const wide = Buffer.from(`\ufeff${csvOf([code])}`, 'utf16le');
+  const head = 'code,pin,balance,expiry\n';
   const cases = [
     [latin, /line 2: the file is not in UTF-8/],
     [wide, /line 1: the file is in UTF-16/],
     ['code;pin;balance\n', /line 1: column 1 has an unknown name/],
     ['code,pin\n', /line 1: the column balance is missing/],
-    [`code,pin,balance,expiry\n"${code},1234,5.00,2035-01-01\n`, /line \d: this is not CSV/],
+    [`${head}"${code},1234,5.00,2035-01-01\n`, /line 2: the file ends within quotation marks/],
+    [`${head}${code},12"34,5.00,2035-01-01\n`, /line 2: a quotation mark stands within a field/],
+    [`${head}${code},"12"34,5.00,2035-01-01\n`, /line 2: after a quotation mark that ends a field/],
+    [`${head}${'1'.repeat(20_000)}\n`, /line 2: a row is longer than 10000 characters/],
+    ['\n\n', /line 1: the file is empty/],
     ['', /line 1: the file is empty/],
   ] as const;
   for (const [content, expected] of cases) {
     const file = await fileOf(t, 'bad.csv', content);
     await operator.fails(expected, ...typed`import vouchers ${file} --merchant ${merchant.id}`);
   }
+});
+
+test('what is no ordinary file is refused: it could be read once, or has no end', async () => {
+  for (const file of ['/dev/zero', tmpdir()])
+    await operator.fails(
+      /is no ordinary file$/m,
+      ...typed`import vouchers ${file} --format csv --merchant ${merchant.id}`,
+    );
 });
 
 test('codes in other formats are imported only by --codes and --missing-pin', async (t) => {

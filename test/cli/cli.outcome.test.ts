@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner } from '../../src/db/pool.ts';
 import { raw, sql } from '../../src/db/sql.ts';
 import { Operator } from '../support/operator.ts';
-import { type CommandLine, typed } from '../support/scrip.ts';
+import { type CommandLine, startScrip, typed } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 import { openWay, type Way } from '../support/way.ts';
 
@@ -151,4 +151,18 @@ test('a command that cannot reach the database changes nothing, and reports it a
   way.set('open');
   assert.deepEqual([status, code], [4, 'unavailable']);
   assert.equal(await booked(), 0);
+});
+
+test('a signal before a command listens ends it as interrupted, and not by the signal', async () => {
+  await release();
+  // Sent as soon as the program listens; the timer makes it live to hear it, however fast the command is.
+  const early = `process.on('newListener', function once(name) {
+    if (name !== 'SIGTERM') return;
+    process.off('newListener', once);
+    setTimeout(() => {}, 60_000);
+    setImmediate(() => process.kill(process.pid, name));
+  })`;
+  const settings = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(early)}` };
+  const { status, err } = await startScrip(settings, ['completion', 'bash']).ended;
+  assert.deepEqual([status, err], [130, 'scrip: interrupted: nothing was changed\n']);
 });

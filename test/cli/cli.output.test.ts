@@ -47,6 +47,8 @@ describe('the output', () => {
   test('that cannot be written is told in one line, with a status that leaves the outcome open', async () => {
     const told = 'scrip: the output cannot be written (ENOSPC)\n3\n';
     assert.equal(await inShell('scrip merchant list > /dev/full; echo $? >&2'), told);
+    const [json = ''] = (await inShell('scrip merchant list --json > /dev/full || true')).split('\n');
+    assert.deepEqual(JSON.parse(json).error.code, 'unknown');
   });
 });
 

@@ -6,7 +6,7 @@ import type { Context } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';
 import { sql } from '../../src/db/sql.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
-import { folderOf } from '../support/folder.ts';
+import { fileOf, folderOf } from '../support/folder.ts';
 import { type Made, makeVouchers, Operator } from '../support/operator.ts';
 
 const operator = Operator.ofTests();
@@ -57,6 +57,22 @@ describe('scrip voucher', () => {
     const { state, total, done, failed } = JSON.parse(out);
     assert.deepEqual([status, state, total, done, failed], [1, 'COMPLETED', 2, 2, 1]);
   });
+});
+
+test('a list of vouchers that is refused names the line of the first wrong one', async (t) => {
+  const told = async (content: string) => {
+    const file = await fileOf(t, 'serials', content);
+    return (await operator.run('voucher', 'bulk', 'block', '--serials', file)).err;
+  };
+  const wrong = (line: number) =>
+    `scrip: --serials: line ${line} has the wrong form: it is written like 10000000064\n`;
+  assert.equal(await told('\ufeff10000000064\r\n\r\nabc\r\n1,2\r\n'), wrong(3));
+  assert.equal(await told('serialNumber\n10000000064\n'), wrong(1));
+  assert.equal(await told('10000000064\0\n'), wrong(1));
+  assert.equal(await told('\n'), 'scrip: --serials must not be empty\n');
+  const folder = folderOf(t);
+  const { err } = await operator.run('voucher', 'bulk', 'block', '--serials', folder);
+  assert.equal(err, `scrip: ${folder} cannot be used: it is a folder: name a file\n`);
 });
 
 describe('scrip reconcile', () => {

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { Installation } from '../support/installation.ts';
 import { ofFile } from '../support/scope.ts';
-import { typed } from '../support/scrip.ts';
+import { startScrip, typed } from '../support/scrip.ts';
+import { until } from '../support/until.ts';
 
 /**
  * Backups of the embedded database, made, verified and restored by the commands, one after the other on one
@@ -77,16 +78,32 @@ test('a backup contains the key ring only with --with-keys, and a restore puts i
   installation.settings['SCRIP_DATA_DIR'] = served;
 });
 
-test('backup verify removes the copies of verifications that were killed', async () => {
+test('backup verify and restore remove what killed ones left among temporary files, and a signal ends them', async () => {
   const temporary = installation.at('temporary');
-  const running = `scrip-verify-${process.pid}-runs`;
-  await mkdir(join(temporary, 'scrip-verify-99999999-dead', 'postgres'), { recursive: true });
+  const running = `scrip-temporary-${process.pid}-runs`;
+  await mkdir(join(temporary, 'scrip-temporary-99999999-dead', 'postgres'), { recursive: true });
   await mkdir(join(temporary, running));
-  const line = typed`backup verify ${installation.at('backups')}`;
-  const { status, err } = await installation.run(line, { TMPDIR: temporary });
+  const verify = typed`backup verify ${installation.at('backups')} --trust`;
+  const restore = typed`restore ${installation.at('backups')} --trust`;
+  const settings = { TMPDIR: temporary, SCRIP_DATA_DIR: installation.at('ended') };
+  for (const line of [verify, restore]) {
+    const { child, ended } = startScrip({ ...installation.settings, ...settings }, line);
+    await until('it has begun', async () => (await readdir(temporary)).some((name) => isOf(name, child.pid)));
+    child.kill('SIGTERM');
+    assert.deepEqual(await ended, { status: 130, out: '', err: 'scrip: interrupted: nothing was changed\n' });
+    assert.deepEqual(await readdir(temporary), [running]);
+  }
+  const left = await readdir(installation.at('ended'));
+  assert.deepEqual(
+    left.filter((name) => /^postgres(?:$|\.restore)/.test(name)),
+    [],
+  );
+  const { status, err } = await installation.run(verify, { TMPDIR: temporary });
   assert.equal(status, 0, err);
   assert.deepEqual(await readdir(temporary), [running]);
 });
+
+const isOf = (name: string, pid: number | undefined) => name.startsWith(`scrip-temporary-${pid}-`);
 
 test('with --keep older backups are removed once a new one is complete', async () => {
   const folder = installation.at('backups');
