@@ -30,7 +30,7 @@ export function spanOfDay(db: Queries, day: string): Promise<SpanOfDay> {
   return ofBooks(db, columns);
 }
 
-/** Returns the zone of the books, to find the days of many times. */
+/** Returns the time zone of the books. */
 export async function zoneOfBooks(db: Queries): Promise<string> {
   return (await ofBooks<{ zone: string }>(db, sql`zone`)).zone;
 }

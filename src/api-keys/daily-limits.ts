@@ -44,7 +44,7 @@ const Flow = Word(['issue', 'redeem'] as const, {
 const LimitSchema = Type.Object({
   id: Type.Integer(),
   merchantId: MerchantId,
-  keyId: Nullable(KeyId, { title: 'Key ID', description: 'Null: of the merchant, however it calls.' }),
+  keyId: Nullable(KeyId, { title: 'Key ID', description: 'Null: of the merchant, with all of its keys.' }),
   flow: Flow,
   currency: Text,
   amount: Money(SETTING, 'The most in a day of the books.'),
@@ -185,7 +185,7 @@ where id = ${merchantId}`);
   });
 }
 
-/** Refuses a merchant to raise or to remove a limit of its key: only the operator may. */
+/** Keeps a merchant from raising or removing a limit of its key: only the operator may. */
 function requireLower(before: bigint | undefined, after: bigint | null): void {
   if (after === null || (before !== undefined && after > before))
     throw new Problem('forbidden', 'you may lower a limit; the operator raises or removes it');
@@ -198,7 +198,7 @@ const set = changing({
   path: '/daily-limits',
   input: {
     merchantId: MerchantId,
-    keyId: Type.Optional({ ...KeyId, description: 'Left out: the merchant, however it calls.' }),
+    keyId: Type.Optional({ ...KeyId, description: 'Left out: the merchant, with all of its keys.' }),
     flow: Flow,
     amount: Nullable(Amount('In major units.'), { description: 'In major units; null: no limit.' }),
     currency: FloatCurrency,

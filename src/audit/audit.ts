@@ -23,7 +23,7 @@ export type Change = {
   readonly moved?: readonly (Pick<Moved, 'currency' | 'minor'> & Partial<Moved>)[];
   /** Other subjects that the change has set something on. */
   readonly touches?: readonly string[];
-  /** How often one person or token may do it within a minute; undefined: without such a limit. */
+  /** How often one person or token may do it within a minute; undefined: no limit. */
   readonly perMinute?: number;
   /** Whether the entry is about a refused request, and so does not record the state of its subject. */
   readonly setsNothing?: boolean;
@@ -89,7 +89,7 @@ export function auditFirst(operator: Operator, change: Change): Promise<void> {
   return operator.service.db.transaction((tx) => audit(tx, operator, change));
 }
 
-/** Refuses what its author does too often. Since the chain is locked, of many at once none is too many. */
+/** Refuses what its author does too often. The chain is locked, so concurrent changes count one by one. */
 async function requireRare(
   tx: Queries,
   { clock }: Service,

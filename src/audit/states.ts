@@ -15,7 +15,7 @@ type Part = {
   readonly join?: string;
   /** The columns that may change without an entry. All others are in the digest. */
   readonly without?: readonly string[];
-  /** The part of the row that belongs to the subject, if not all of it does. */
+  /** The part of the row that belongs to the subject; left out: the whole row. */
   readonly row?: string;
   readonly where?: string;
 };

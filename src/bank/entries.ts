@@ -28,7 +28,7 @@ import { BANK_ENTRY } from './statement.ts';
 
 export const EntryId = Id('entry');
 
-/** An import is one amount at the bank, and a movement of each voucher in the journal. */
+/** An import is one amount at the bank, and one movement for each voucher in the journal. */
 const MOVEMENT = when({ kind: ['IMPORT'] }, ENTRY, fieldOf('transaction.show', 'transactionId'));
 
 const OfSettlement = {

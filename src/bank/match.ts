@@ -76,10 +76,10 @@ export async function matchBank(operator: Operator, accept: boolean, dryRun = fa
   });
 }
 
-/** Finds pairs among those of one amount, without comparing each with each: thousands may have it. */
+/** Finds pairs among those of one amount, which thousands may have: it does not compare each with each. */
 type Find = (entries: readonly Entry[], movements: readonly Movement[]) => readonly Pair[];
 
-/** Returns the pairs of equal amount and currency that are found, if neither side fits another one. */
+/** Returns the pairs of the same amount and currency in which neither side fits another one. */
 function pair(entries: readonly Entry[], movements: readonly Movement[], find: Find): Pair[] {
   const keyOf = ({ currency, amount }: Entry | Movement) => `${currency} ${amount}`;
   const byAmount = Map.groupBy(movements, keyOf);
@@ -121,7 +121,7 @@ function findNamed(entries: readonly Entry[], movements: readonly Movement[]): P
   });
 }
 
-/** Finds the entries with one movement near them that has no other entry near it. */
+/** Finds the pairs in which each side is the only one near the other. */
 function findNear(entries: readonly Entry[], movements: readonly Movement[]): Pair[] {
   const entriesNear = nearOf(entries, ({ bookedOn }) => bookedOn);
   const movementsNear = nearOf(movements, ({ day }) => day);
@@ -132,7 +132,7 @@ function findNear(entries: readonly Entry[], movements: readonly Movement[]): Pa
   });
 }
 
-/** Returns a function that finds some of a few days around a day: at most two, since two are one too many. */
+/** Returns a function that finds what is within a few days of a day: at most two, since two are ambiguous. */
 function nearOf<Each>(some: readonly Each[], dayOf: (each: Each) => string): (day: string) => Each[] {
   const byDay = Map.groupBy(some, dayOf);
   const days = Array.from({ length: 2 * DAYS_APART + 1 }, (_, at) => at - DAYS_APART);

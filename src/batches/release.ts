@@ -62,7 +62,7 @@ values (${batch.id}, ${principal.userId}, ${now}, ${expiresAt})`);
 });
 
 /**
- * Uses the approval of a download up.
+ * Uses up the approval of a download.
  * @throws Problem `approval-required` if there is none for the caller
  */
 export async function useRelease(tx: Queries, { service, principal }: Caller, batch: Batch): Promise<void> {
@@ -85,7 +85,7 @@ const setApproval = changing({
   name: 'merchant.set-download-approval',
   title: 'Second person for downloads',
   summary: 'Choose whether another person of the merchant approves each download of codes in the portal',
-  description: 'Once it is chosen, only two people undo it. The programs of the merchant are not concerned.',
+  description: 'Only two people can undo this choice. It does not concern the programs of the merchant.',
   path: '/merchant/download-approval',
   command: NO_COMMAND,
   input: {

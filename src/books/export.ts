@@ -28,7 +28,7 @@ import { European, merchantIdOf } from './reports/reports.ts';
 export const EXPORT_FORMATS = ['beancount', 'hledger', 'camt053', 'gl', 'csv', 'ndjson', 'proof'] as const;
 type Format = (typeof EXPORT_FORMATS)[number];
 
-/** The formats that only some options concern: those of CSV, of some rows, and of sums or rows. */
+/** The formats that some options belong to: those of CSV, of some rows, and of sums or rows. */
 const FORMATS_WITH = {
   european: ['gl', 'csv'],
   merchantId: ['camt053', 'proof'],

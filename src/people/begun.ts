@@ -23,7 +23,7 @@ const TOKEN_BYTES = 32;
 const TIME_BYTES = 6;
 
 /**
- * Begins.
+ * Begins a sign-in.
  * @param of the id of what the sign-in is about, such as a session; 0 for a new sign-in
  * @returns the token for the browser's cookie
  */
@@ -34,7 +34,7 @@ export function begin(now: Date, of = 0n): string {
   return token.toString('base64url');
 }
 
-/** What a token says. It is true if the answer fits to what was derived from the token. */
+/** What a token says. It is proven once the answer matches what was derived from the token. */
 export type Begun = { readonly beganAt: Date; readonly of: bigint };
 
 /** Returns what a token says; undefined if it has expired. */

@@ -71,7 +71,7 @@ const nothing = (): Collected => ({ waiting: [], counts: new Map(), dropped: 0, 
 
 const collectionOf = kept(nothing);
 
-/** Adds a decline. It needs no statement and does not wait. */
+/** Adds a decline to those that are written later. */
 export function recordDecline(
   { service, merchant, keyId, now, requestId }: Context,
   asked: Asked,
