@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Transaction, UpdateData } from '../../src/http/variant-a.ts';
-import { DAY_MS } from '../../src/time.ts';
-import { blockVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
+import { replaceVoucher } from '../../src/vouchers/operate.ts';
 import { movementsOf, showVoucher } from '../../src/vouchers/show.ts';
 import { A, type ApiRequest, B, DIALECTS, update, updateDetails, type Voucher } from '../support/dialects.ts';
 import { asOperator } from '../support/harness.ts';
@@ -67,18 +66,6 @@ for (const dialect of DIALECTS) {
       assert.equal(await till.balanceOf(voucher), 18);
     });
 
-    test('takes no more than the balance allows', async () => {
-      const till = await openTill();
-      const voucher = await till.voucher(25);
-      await till.done(dialect.redeem(voucher, 10, 'sale'));
-      await till.done(dialect.redeem(voucher, 10, 'other'));
-      await till.refused(A, '51', update('sale', 15.01));
-      await till.refused(A, '60', updateDetails('sale'));
-      await till.done(update('sale', 15));
-      assert.equal(await till.balanceOf(voucher), 0);
-      await till.reconciles();
-    });
-
     test('leaves a repeated redemption a replay', async () => {
       const till = await openTill();
       const voucher = await till.voucher(25);
@@ -87,30 +74,6 @@ for (const dialect of DIALECTS) {
       const again = await till.done(dialect.redeem(voucher, 10, 'sale'));
       assert.deepEqual([again.replayed, again.data.transactionId], [true, first.data.transactionId]);
       assert.equal(await till.balanceOf(voucher), 18);
-    });
-
-    test('returns money to a blocked or expired voucher, and takes none', async (t) => {
-      const till = await Till.open(t);
-      const { service, clock } = till.testService;
-      const [blocked, expired] = await till.vouchers(2);
-      const prepare = async (voucher: typeof blocked, name: string) => {
-        for (const what of ['less', 'none', 'same'])
-          await till.done(dialect.redeem(voucher, 5, `${name}, ${what}`));
-      };
-      const check = async (code: string, name: string) => {
-        await till.refused(A, code, update(`${name}, less`, 5.01));
-        await till.done(update(`${name}, less`, 4.99));
-        await till.done(update(`${name}, none`, 0));
-        await till.done(update(`${name}, same`, 5));
-      };
-      await prepare(blocked, 'blocked');
-      await blockVoucher(asOperator(service), BigInt(blocked.serialNumber));
-      await check('43', 'blocked');
-      await prepare(expired, 'expired');
-      clock.advance(366 * DAY_MS);
-      await check('54', 'expired');
-      assert.deepEqual([await till.balanceOf(blocked), await till.balanceOf(expired)], [15.01, 15.01]);
-      await till.reconciles();
     });
 
     test('returns money to the last replacement, whose history adds up to its balance', async () => {

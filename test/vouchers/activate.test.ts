@@ -81,14 +81,6 @@ describe('an activation by code and PIN', () => {
 });
 
 describe('an activation by serial number', () => {
-  test('accepts only vouchers that the caller generated', async () => {
-    const till = await openTill();
-    const other = await Till.another(till.testService);
-    const voucher = await till.voucher(null);
-    await other.refused(B, '14', B.activate(voucher, 'x'));
-    await till.done(B.activate(voucher, 'x'));
-  });
-
   test('accepts a value if the batch has none', async () => {
     const till = await openTill();
     const [one, two] = await till.vouchers(2, null);
