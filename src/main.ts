@@ -14,9 +14,12 @@ for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     ofOutput.add(error);
     if (error.code === 'EPIPE' || error.code === 'EIO') return;
-    // What was to be printed is lost, perhaps after a change.
-    const lost = new CommandError(`the output cannot be written (${error.code})`, 'unknown', STATUS.unknown);
-    void report(lost).then((status) => process.exit(status));
+    // What was to be printed is lost, perhaps after a change. The command still closes what it has opened.
+    const message = `the output cannot be written (${error.code})`;
+    process.once('exit', () => {
+      process.stderr.write(`${textOf('unknown', message)}\n`);
+      process.exitCode = STATUS.unknown;
+    });
   });
 }
 
@@ -45,9 +48,12 @@ async function report(error: unknown): Promise<number> {
     return error.exitCode && STATUS.usage;
   if (error instanceof CommanderError && error.exitCode === 0) return 0;
   const { code, message, status } = await describe(error);
-  const text = process.argv.includes('--json') ? toJson({ error: { code, message } }) : `scrip: ${message}`;
-  process.stderr.write(`${text}\n`);
+  process.stderr.write(`${textOf(code, message)}\n`);
   return status;
+}
+
+function textOf(code: string, message: string): string {
+  return process.argv.includes('--json') ? toJson({ error: { code, message } }) : `scrip: ${message}`;
 }
 
 /**

@@ -140,3 +140,11 @@ test('backup verify fails if the books of the backup differ', async () => {
   assert.equal(status, 1);
   assert.equal(JSON.parse(text).ok, false);
 });
+
+test('a command whose output cannot be written stops the database that it has started', async () => {
+  const by = ['/bin/sh', '-c', '"$@" > /dev/full', 'sh'];
+  const elsewhere = installation.at('elsewhere');
+  const { status } = await installation.run(['merchant', 'list'], { SCRIP_DATA_DIR: elsewhere }, by);
+  assert.equal(status, 3);
+  assert.ok(!(await readdir(join(elsewhere, 'postgres'))).includes('postmaster.pid'));
+});
