@@ -16,7 +16,7 @@ const GRACE_MS = 6_000;
 const LONGER_MS = 60_000;
 /** It is then run once more with this many times the limit. */
 const SECOND_LIMIT = 3;
-const ALONE_MS = 120_000;
+const ALONE_MS = 300_000;
 /** The time in which the children of a test end after it, and write what they have covered. */
 const CHILDREN_MS = 5_000;
 /** A process is replaced after this many files, with everything that tests have left in it. */

@@ -255,6 +255,10 @@ test('a payout file fits its schema, and pays on a bank day in letters that bank
     '<ReqdExctnDt><Dt>2026-03-09</Dt>',
     '<BtchBookg>false</BtchBookg>',
     '<ChrgBr>SHAR</ChrgBr>',
+    `<DbtrAcct><Id><IBAN>${PAYER.iban}</IBAN></Id></DbtrAcct>`,
+    '<DbtrAgt><FinInstnId><Othr><Id>NOTPROVIDED</Id></Othr></FinInstnId></DbtrAgt>',
+    '<CdtrAgt><FinInstnId><BICFI>COBADEFFXXX</BICFI></FinInstnId></CdtrAgt>',
+    `<CdtrAcct><Id><IBAN>${IBAN}</IBAN></Id></CdtrAcct>`,
   ])
     assert.ok(content.includes(part), `${part} in ${content}`);
   const check = schemaCheck('pain.001.001.09');
