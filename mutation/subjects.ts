@@ -22,7 +22,8 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   'ledger/id': 'ledger.id claims.hours reconcile.plans',
   'ledger/journal': 'kinds sweep.statement activate.statement redeem.statement.vouchers books.entries',
   'ledger/kinds': 'kinds books.entries',
-  'ledger/reconcile': 'reconcile.plans reconcile.differences books.tampering audit.states',
+  'ledger/reconcile':
+    'reconcile.plans reconcile.differences books.tampering audit.states webhooks.operator settlement.payout',
   'ledger/transactions': 'transactions.statement list.rows list lookup',
   'redemptions/correct': 'approvals.agreement redeem.keys books.refunds approvals.limits',
   'redemptions/give-up': 'give-up',
