@@ -11,7 +11,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   refusal: 'refusal status.precedence',
   principal: 'approvals.agreement operator.turns',
   'keyring/ring': 'secrets.ring keyed-hash secrets.canary',
-  'keyring/file': 'keyring.file keys.file',
+  'keyring/file': 'keyring.file keys.file secrets.ring rotate cli.keyring',
   'keyring/kms': 'keys.kms',
   'keyring/sealed': 'keyring.file keys.kms',
   'keyring/store': 'keyring.file rotate reseal keys.rotate.race cli.keyring',

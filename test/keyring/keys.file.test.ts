@@ -28,7 +28,7 @@ test('SCRIP_KEYS_FILE is read as the key ring, and never created or written', as
   await writeFile(secret, `${started.keys}\n`);
   await chmod(secret, 0o444);
   await operator.json`merchant create --name Kiosk`;
-  const { findings } = await operator.json('doctor');
+  const { findings } = JSON.parse((await operator.run('doctor', '--json')).out);
   const ring = findings.find(({ check }: { check: string }) => check === 'key ring');
   assert.deepEqual([ring.state, ring.found], ['ok', `the file ${secret}`]);
 });
