@@ -72,9 +72,9 @@ for (const dialect of DIALECTS) {
     await second.done(dialect.generate('batch', 1, 50));
     await second.refused(dialect, '03', dialect.generate('more', 1, 0.01));
     // A correction goes above it, and its money takes the next room.
-    await till.done(update('sale', 0));
-    assert.deepEqual(await held(till), [10_050, 10_050]);
-    await limit(till, 10_050);
+    await till.done(update('sale', 10));
+    assert.deepEqual(await held(till), [10_040, 10_040]);
+    await limit(till, 10_040);
     await till.refused(dialect, '03', dialect.generate('more', 1, 0.01));
     await limit(till, null);
     await till.done(dialect.generate('more', 1, 0.01));
