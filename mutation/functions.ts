@@ -60,6 +60,7 @@ const FUNCTIONS: Readonly<Record<string, readonly [file: string, ...tests: strin
     'update',
     'outstanding',
     'books.refunds',
+    'daily-limits',
     'rows.written',
     'db.plans',
     'webhooks.operator',

@@ -121,9 +121,9 @@ export const TAMPERINGS_OF_RECORDS: Tamperings = {
     'top-ups',
   ],
   'a redemption that was not announced': [
-    `insert into webhook_endpoints (merchant_id, url, secret, created_at, enabled_at)
-      select merchant_id, 'https://shop.example', '', now(), now() - interval '1 hour' from accounts
-        where id = (${A_FLOAT})`,
+    `insert into webhook_endpoints (merchant_id, url, secret, events, created_at, enabled_at)
+      select merchant_id, 'https://shop.example', '', '{voucher.redeemed}', now(), now() - interval '1 hour'
+      from accounts where id = (${A_FLOAT})`,
     'deliveries set-by-operators',
   ],
 };
