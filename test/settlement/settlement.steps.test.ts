@@ -4,7 +4,7 @@ import { updateRedemption } from '../../src/redemptions/update.ts';
 import { approve } from '../../src/settlement/approve.ts';
 import { dispute } from '../../src/settlement/disputes.ts';
 import { documentsOf } from '../../src/settlement/document.ts';
-import { draftSettlements } from '../../src/settlement/draft.ts';
+import { draftAll, draftSettlements } from '../../src/settlement/draft.ts';
 import { pay } from '../../src/settlement/pay.ts';
 import { getSettlement } from '../../src/settlement/settlements.ts';
 import { linesOf, ratesOf, stepsOf } from '../../src/settlement/show.ts';
@@ -82,4 +82,28 @@ test('the first settlement of a merchant begins on the day on which it was made'
   await close(ledger);
   const [draft] = await draftSettlements(ledger.operator, { merchantId: late.merchant.id });
   assert.deepEqual([draft?.firstDay, draft?.lastDay], ['2026-03-02', '2026-03-02']);
+});
+
+test('all that is due is drafted, up to the last closed day, week or month of the terms', async (t) => {
+  const { ledger, issuer, shop } = await openScene(t);
+  const shops = { day: shop, week: await ledger.merchant(0n), month: await ledger.merchant(0n) };
+  const cards = await sell(issuer, 3, 10);
+  await ledger.at('2026-03-01T10:00:00Z');
+  for (const [at, [period, each]] of Object.entries(shops).entries()) {
+    await terms(ledger.operator, each.merchant.id, { period });
+    await spend(each, cards[at] ?? assert.fail(), 10, period);
+  }
+  const drafted = async () => {
+    await close(ledger);
+    const drafts = await draftAll(ledger.operator, undefined);
+    return Object.fromEntries(drafts.map(({ merchantId, lastDay }) => [merchantId, lastDay]));
+  };
+  const expected = (days: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(days).map(([period, day]) => [idOf(period), day]));
+  const idOf = (period: string) => shops[period as keyof typeof shops].merchant.id;
+  // The first of March is a Sunday.
+  await ledger.at('2026-03-03T00:20:00Z');
+  assert.deepEqual(await drafted(), expected({ day: '2026-03-02', week: '2026-03-01' }));
+  await ledger.at('2026-04-01T00:20:00Z');
+  assert.deepEqual(await drafted(), expected({ day: '2026-03-31', week: '2026-03-29', month: '2026-03-31' }));
 });
