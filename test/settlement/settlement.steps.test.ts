@@ -96,6 +96,15 @@ test('all that is due is drafted, up to the last closed day, week or month of th
   const drafted = async () => {
     await close(ledger);
     const drafts = await draftAll(ledger.operator, undefined);
+    for (const draft of drafts) {
+      const sold = (await linesOf(ledger.started.service.db, draft)).filter(
+        ({ kind }) => kind === 'REDEMPTION',
+      );
+      assert.deepEqual(
+        [draft.payable, ...sold.map(({ rows, amount }) => [rows, amount])],
+        [970n, [1, 1_000n]],
+      );
+    }
     return Object.fromEntries(drafts.map(({ merchantId, lastDay }) => [merchantId, lastDay]));
   };
   const expected = (days: Readonly<Record<string, string>>) =>
