@@ -123,6 +123,8 @@ test('an owner sees on the overview which first steps are left, until none is', 
   await dialog.getByRole('button', { name: 'Close' }).click();
   await steps.getByText('2 of 8 done').waitFor();
   await topUp.click();
+  // The form says whose float it is.
+  await dialog.getByText('Kiosk 1').waitFor();
   await dialog.getByRole('textbox', { name: 'Amount' }).fill('125.5');
   await dialog.getByRole('button', { name: 'Top up' }).click();
   await steps.getByText('3 of 8 done').waitFor();
