@@ -29,7 +29,10 @@ const DAMAGED = new Set(['XX001', 'XX002']);
 // Without a handler, this signal opens Node's debugger: a port through which every account of the machine
 // could run code in this process, with access to its keys. Log rotation often sends the signal.
 process.on('SIGUSR1', () => {});
-endOnSignal(() => void report(interruption()).then((status) => process.exit(status)));
+endOnSignal(async () => {
+  process.exitCode = await report(interruption());
+  process.exit();
+});
 
 try {
   const { createProgram } = await import('./cli/program.ts');

@@ -204,6 +204,8 @@ async function greet(
       lines.push('', ...(await demoLinks(service, baseUrlOf({ ...config, port }))));
     }
   } else {
+    if (!(await finds(service.db, sql`select from users limit 1`)))
+      lines.push('', 'Next, open the console: scrip user invite YOU@EXAMPLE.COM --role owner');
     if (!(await finds(service.db, sql`select from merchants limit 1`)))
       lines.push('', 'Next, create a merchant: scrip merchant create --name NAME --float 1000');
   }

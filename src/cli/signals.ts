@@ -3,10 +3,10 @@
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /** Calls `end` at a signal as long as nothing else listens: nothing has begun that must be finished. */
-export function endOnSignal(end: () => void): void {
+export function endOnSignal(end: () => Promise<void>): void {
   for (const signal of SIGNALS)
     process.on(signal, () => {
-      if (process.listenerCount(signal) === 1) end();
+      if (process.listenerCount(signal) === 1) void end();
     });
 }
 

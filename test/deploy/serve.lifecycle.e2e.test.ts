@@ -32,6 +32,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const installation = await make(t);
     const baseUrl = await installation.serve();
     const { child, printed, ended } = installation.serving;
+    assert.match(printed.out, /^Next, open the console: scrip user invite YOU@EXAMPLE.COM --role owner$/m);
     const slow = request(`${baseUrl}/api/v2/balance`, {
       method: 'POST',
       headers: { 'content-length': 2, 'content-type': 'application/json' },

@@ -32,7 +32,7 @@ test('the program ends only with exit statuses of the table', async () => {
     for (const [all, status] of text.matchAll(/process\.exit(?:Code = |\()([^);]*)/g))
       assert.match(
         status ?? '',
-        /^(|[01]|STATUS\.unknown|urged \? 1 : 0|await report\(error)$/,
+        /^(|[01]|STATUS\.unknown|urged \? 1 : 0|await report\((error|interruption\())$/,
         `${path}: ${all}`,
       );
 });
