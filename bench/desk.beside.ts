@@ -50,10 +50,9 @@ function askOn(serve: Serve, token: string, kind: Neighbors): () => Promise<stri
   const one = async (path: string) => {
     await ask(serve, token, { path }).then(
       () => answered++,
-      async () => {
+      async ({ retryAfterMs }: { retryAfterMs: number }) => {
         refused++;
-        // What `Retry-After` says.
-        await pause(1_000);
+        for (const until = Date.now() + retryAfterMs; goesOn && Date.now() < until; ) await pause(100);
       },
     );
   };

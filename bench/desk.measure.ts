@@ -20,7 +20,10 @@ export async function ask({ url }: Serve, token: string, { path, body }: Call, d
   });
   const text = await response.text();
   const tookMs = performance.now() - since;
-  if (!response.ok) throw new Error(`${path}: ${response.status} ${text.slice(0, 300)}`);
+  if (!response.ok) {
+    const retryAfterMs = 1_000 * Number(response.headers.get('retry-after') ?? 1);
+    throw Object.assign(new Error(`${path}: ${response.status} ${text.slice(0, 300)}`), { retryAfterMs });
+  }
   return { tookMs, answer: JSON.parse(text) as { nextCursor?: string | null } };
 }
 

@@ -142,7 +142,7 @@ function help(): void {
 const [, , name = '', ...rest] = process.argv;
 const named = SCENARIOS[name];
 const { options = {}, parts = [], load } = named ?? SUITE;
-if (name === '--help') help();
+if (process.argv.includes('--help')) help();
 else {
   const { values, positionals: words } = parseArgs({
     args: named ? rest : process.argv.slice(2),

@@ -15,12 +15,18 @@ const REST_MIN_MS = 10;
 /** The longest rest: a long piece of work is not followed by a long pause. */
 const REST_MAX_MS = 1_000;
 
+/** How much a piece of work counts in the average of their durations. */
+const WEIGHT = 0.2;
+const WAIT_MAX_S = 60;
+
 /** Admits work to the database in the order of its requests, and less of it while tills are busy. */
 export class Turns {
   readonly #db: Pick<Database, 'isBusy'>;
   readonly #options: TurnsOptions;
   readonly #waiting: (() => void)[] = [];
   #inside = 0;
+  /** The average duration of a piece of work with its rest. */
+  #lastsMs = 0;
 
   constructor(db: Pick<Database, 'isBusy'>, options: TurnsOptions) {
     this.#db = db;
@@ -30,6 +36,16 @@ export class Turns {
   /** The number of pieces of work that run, rest or wait. */
   get size(): number {
     return this.#inside + this.#waiting.length;
+  }
+
+  /**
+   * Returns after how many seconds a client that was refused finds room: what the pieces of work that are
+   * inside will last, and up to twice as long, so that clients refused at once do not return at once.
+   */
+  get waitSeconds(): number {
+    const atOnce = this.#db.isBusy() ? 1 : this.#options.atOnce;
+    const lastMs = (this.size * this.#lastsMs) / atOnce;
+    return Math.min(Math.ceil((lastMs * (1 + Math.random())) / 1_000), WAIT_MAX_S) || 1;
   }
 
   async run<T>(work: () => Promise<T>): Promise<T> {
@@ -49,8 +65,10 @@ export class Turns {
   }
 
   #leave(tookMs: number): void {
-    const restMs = Math.min(Math.max(tookMs, REST_MIN_MS), REST_MAX_MS);
-    if (this.#options.rests && this.#db.isBusy()) setTimeout(() => this.#letIn(), restMs).unref();
+    const rests = this.#options.rests === true && this.#db.isBusy();
+    const restMs = rests ? Math.min(Math.max(tookMs, REST_MIN_MS), REST_MAX_MS) : 0;
+    this.#lastsMs += WEIGHT * (tookMs + restMs - this.#lastsMs);
+    if (rests) setTimeout(() => this.#letIn(), restMs).unref();
     else this.#letIn();
   }
 

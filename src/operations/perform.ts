@@ -133,9 +133,9 @@ async function read(operation: AnyOperation, caller: Caller, input: Fields): Pro
   const client = clientOf(principal);
   const own = ofClients.get(client) ?? 0;
   if (turns.size >= insideMax)
-    throw new Problem('too-many-requests', 'the service answers many other requests: ask again in a moment');
+    throw full(turns, 'the service answers many other requests: ask again in a moment');
   if (own >= insideMax * PART_OF_CLIENT)
-    throw new Problem('too-many-requests', 'you have many requests in progress: wait for their answers');
+    throw full(turns, 'you have many requests in progress: wait for their answers');
   ofClients.set(client, own + 1);
   try {
     return await turns.run(() => operation.run(caller, input));
@@ -145,6 +145,9 @@ async function read(operation: AnyOperation, caller: Caller, input: Fields): Pro
     else ofClients.delete(client);
   }
 }
+
+const full = ({ waitSeconds }: Turns, message: string) =>
+  new Problem('too-many-requests', message, undefined, {}, waitSeconds);
 
 /** Returns whether a principal may call an operation, whatever the input. */
 function isPermitted({ roles }: AnyOperation, principal: Principal): boolean {

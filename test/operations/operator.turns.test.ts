@@ -112,3 +112,31 @@ test('while tills are busy, one piece of work runs, and rests before the next on
   for (const end of ends) end();
   await fourth;
 });
+
+test('who is refused learns when there is room: after what is inside, spread over as long again', async (t) => {
+  let nowMs = 0;
+  t.mock.method(performance, 'now', () => nowMs);
+  const random = t.mock.method(Math, 'random', () => 0);
+  const turns = new Turns({ isBusy: () => false }, { atOnce: 1 });
+  assert.equal(turns.waitSeconds, 1);
+  const ends: (() => void)[] = [];
+  const work = () => new Promise<void>((resolve) => ends.push(resolve));
+  const takes = async (tookMs: number) => {
+    const done = turns.run(work);
+    nowMs += tookMs;
+    ends.at(-1)?.();
+    await done;
+  };
+  for (let times = 0; times < 40; times++) await takes(2_000);
+  const inside = Array.from({ length: 10 }, () => turns.run(work));
+  assert.equal(turns.waitSeconds, 20);
+  random.mock.mockImplementation(() => 0.5);
+  assert.equal(turns.waitSeconds, 30);
+  random.mock.mockImplementation(() => 0);
+  for (let times = 0; times < 30; times++) inside.push(turns.run(work));
+  assert.equal(turns.waitSeconds, 60, 'not longer than a minute');
+  for (let at = 40; at < 80; at++) {
+    ends[at]?.();
+    await inside[at - 40];
+  }
+});
