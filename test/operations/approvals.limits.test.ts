@@ -68,6 +68,14 @@ async function sold(
 
 const voucher = async (currency: string, value: number) => String((await sold(currency, value)).serialNumber);
 
+/** A redemption of a new voucher of 9,000. */
+async function redeemedOf(currency: string, amount: number, of = kiosk) {
+  const { code, pin, serialNumber } = await sold(currency, 9_000, of);
+  const body = { code, pin, amount, reference: `sale ${serialNumber}` };
+  const { data } = await listening.request(of, { method: 'POST', path: '/merchant-client/v2/redeem', body });
+  return { id: data.transactionId, serialNumber };
+}
+
 test('eleven top-ups below the limit are not performed by one person alone', async () => {
   assert.deepEqual((await topUp(fiona, 'EUR', 9_999)).status, 200);
   assert.deepEqual((await topUp(fiona, 'EUR', 1)).status, 200);
@@ -137,16 +145,7 @@ test('adjustments, cash-outs, corrections and cancellations count together', asy
 
 test('a correction counts what it moves in either direction, for the person and for the merchant', async () => {
   const other = await listening.createMerchant();
-  const redeemed = async (amount: number, of = kiosk) => {
-    const { code, pin, serialNumber } = await sold('MXN', 9_000, of);
-    const body = { code, pin, amount, reference: `sale ${serialNumber}` };
-    const { data } = await listening.request(of, {
-      method: 'POST',
-      path: '/merchant-client/v2/redeem',
-      body,
-    });
-    return { id: data.transactionId, serialNumber };
-  };
+  const redeemed = (amount: number, of = kiosk) => redeemedOf('MXN', amount, of);
   const correct = (by: Browser, { id }: { id: string }, amount: number) =>
     by.post(`/redemptions/${id}/correct`, { amount, reason: 'mistyped' });
   const [first, second] = [await redeemed(9_000), await redeemed(9_000)];
@@ -162,6 +161,19 @@ select subject from audit where action = 'redemption.correct' order by sequence`
     subjects.map(({ subject }) => subject),
     expected,
   );
+});
+
+test('refunds count for the person, and one above the limit is proposed', async () => {
+  const [first, second] = [await redeemedOf('NZD', 9_000), await redeemedOf('NZD', 9_000)];
+  const refund = ({ id }: { id: string }, amount: number) => {
+    const body = { amount, reference: randomUUID(), reason: 'goods returned' };
+    return fiona.post(`/redemptions/${id}/refund`, body);
+  };
+  assert.deepEqual(await statuses(refund(first, 9_000)), [200]);
+  const more = await refund(second, 1_001);
+  assert.equal(more.status, 202, more.text);
+  assert.equal(more.body.approval.effect[0].action, 'redemption.refund');
+  assert.deepEqual(await statuses(refund(second, 1_000)), [200]);
 });
 
 test('a bulk change counts all its vouchers when it is ordered', async () => {
