@@ -253,7 +253,7 @@ test('a payout file fits its schema, and pays on a bank day in letters that bank
     '<Nm>Operator + Co .Ltd.</Nm>',
     '<Nm>Cafe Grosse</Nm>',
     '<ReqdExctnDt><Dt>2026-03-09</Dt>',
-    '<BtchBookg>false</BtchBookg>',
+    '<BtchBookg>false</BtchBookg><NbOfTxs>1</NbOfTxs><CtrlSum>97.10</CtrlSum>',
     '<ChrgBr>SHAR</ChrgBr>',
     `<DbtrAcct><Id><IBAN>${PAYER.iban}</IBAN></Id></DbtrAcct>`,
     '<DbtrAgt><FinInstnId><Othr><Id>NOTPROVIDED</Id></Othr></FinInstnId></DbtrAgt>',

@@ -246,5 +246,6 @@ test('a proposal to approve a draft is not approved after the draft was made aga
   await assert.rejects(approveIt(), { code: 'effect-changed' });
   await draftTo('2026-03-01');
   await approveIt();
-  assert.equal((await getSettlement(service.db, draft.id)).state, 'APPROVED');
+  const { state, approvedBy } = await getSettlement(service.db, draft.id);
+  assert.deepEqual([state, approvedBy], ['APPROVED', 'tester, tester']);
 });
