@@ -96,3 +96,17 @@ test('a redemption that takes the place of an earlier one keeps its terms', asyn
   assert.deepEqual([row?.['commission'], row?.['vat']], ['19.80', '3.67']);
   await proveSound(ledger.started.service);
 });
+
+test('vouchers of two issuers that bring the same amount are both charged', async (t) => {
+  const scene = await openScene(t);
+  const { ledger, issuer, shop } = scene;
+  await terms(ledger.operator, shop.merchant.id, { commission: 10, vat: 19 });
+  for (const seller of [issuer, await ledger.merchant()]) {
+    const [card] = await sell(seller, 1, 100);
+    assert.ok(card);
+    await spend(shop, card, 100, `sale of ${seller.merchant.id}`);
+  }
+  await ledger.at('2026-03-02T00:20:00Z');
+  assert.deepEqual(await close(ledger), ['2026-03-01']);
+  assert.deepEqual(await feesOf(scene, '2026-03-01'), ['FEE 2000', 'FEE_VAT 380']);
+});
