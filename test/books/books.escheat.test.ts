@@ -89,6 +89,8 @@ test('all that expired before a day is paid to a state under one movement', asyn
   await assert.rejects(escheat(ledger, all, 17_999n), { code: '13', message: /180\.00/ });
   const { transactionId, vouchers, amount } = await escheat(ledger, all);
   assert.deepEqual([vouchers.length, amount], [4, 18_000n]);
+  // The same reference for another day is another command.
+  await assert.rejects(escheat(ledger, none), { code: '94' });
   const rows = await ledger.sql<{ id: string; amount: number }>(
     `select id, amount_minor::int as amount from scrip.journal where kind = 'ESCHEAT'`,
   );
