@@ -20,7 +20,7 @@ export type Restoring = {
   readonly database: string;
   readonly user: string;
   readonly log: Log;
-  /** Ends it while the backup is copied or examined. What was written is removed. */
+  /** Ends the restore while it copies or examines the backup, and removes what it has written. */
   readonly signal?: AbortSignal | undefined;
   /** Examines the restored database while it runs; what it throws ends the restore. */
   readonly examine: (addresses: { readonly url: string; readonly ownerUrl: string }) => Promise<void>;

@@ -11,10 +11,12 @@ import { Refusal } from './refusal.ts';
 // broke the output is remembered.
 const ofOutput = new WeakSet<Error>();
 for (const stream of [process.stdout, process.stderr]) {
+  let isLost = false;
   stream.on('error', (error: NodeJS.ErrnoException) => {
     ofOutput.add(error);
-    if (error.code === 'EPIPE' || error.code === 'EIO') return;
-    // What was to be printed is lost, perhaps after a change. The command still closes what it has opened.
+    if (error.code === 'EPIPE' || error.code === 'EIO' || isLost) return;
+    isLost = true;
+    // The output is lost, perhaps after a change was made. The command first closes what it has opened.
     const message = `the output cannot be written (${error.code})`;
     process.once('exit', () => {
       process.stderr.write(`${textOf('unknown', message)}\n`);

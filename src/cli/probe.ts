@@ -37,7 +37,7 @@ export function registerProbe(program: Command): void {
 type Options = { readonly url: string; readonly every?: number; readonly json?: boolean };
 
 async function run({ url, every, json }: Options): Promise<void> {
-  // What was redeemed is given back first.
+  // A signal does not end the probe before it has reversed its redemption.
   const stop = listenForStop();
   const config = readConfig();
   const till = new Till(url, config, 'probe-');

@@ -17,6 +17,7 @@ const REST_MAX_MS = 1_000;
 
 /** How much a piece of work counts in the average of their durations. */
 const WEIGHT = 0.2;
+/** The longest wait that is reported: a queue may be done sooner than its average says. */
 const WAIT_MAX_S = 60;
 
 /** Admits work to the database in the order of its requests, and less of it while tills are busy. */

@@ -114,7 +114,14 @@ export type Scope = Wanted & {
   readonly names: () => Promise<Names>;
 };
 
-/** Renders the value of a column. A merchant or a product without an id is the total of all. */
+/** The formats that show names. A merchant or a product without an id is the total of all. */
+const NAMED = {
+  merchant: (id: unknown, { names }: Place) => (id === null ? 'total' : merchantOf(names, id as number)),
+  product: (id: unknown, { names }: Place) => (id === null ? 'total' : productOf(names, id as number)),
+  scope: (id: unknown, { names }: Place) => names.products.get(id as number)?.scope ?? '',
+} as const;
+
+/** Renders the value of a column. */
 const FORMATS = {
   text: (value: unknown) => value as string | null,
   /** A word of the service, which pages show in their language. */
@@ -126,16 +133,12 @@ const FORMATS = {
   count: (value: unknown) => (value === null ? null : String(value)),
   time: (value: unknown) => (value as Date | null)?.toISOString() ?? null,
   money: (value: unknown, { currency }: Place) => (value === null ? null : textIn(currency, value as bigint)),
-  merchant: (id: unknown, { names }: Place) => (id === null ? 'total' : merchantOf(names, id as number)),
-  product: (id: unknown, { names }: Place) => (id === null ? 'total' : productOf(names, id as number)),
-  scope: (id: unknown, { names }: Place) => names.products.get(id as number)?.scope ?? '',
+  ...NAMED,
 } as const;
 
 type Place = { readonly names: Names; readonly currency: string };
 export type Format = keyof typeof FORMATS;
 
-/** The formats that show names. There may be thousands, so a table without them does not read them. */
-const NAMED: ReadonlySet<Format> = new Set(['merchant', 'product', 'scope']);
 const NO_NAMES: Names = { merchants: new Map(), products: new Map() };
 
 /** The formats of figures: each says what it adds up. */
@@ -297,7 +300,8 @@ export async function tablesOf(definition: Definition, scope: Scope): Promise<Ta
   if (isOfClosedDays && !scope.isClosed) return [];
   const formats = formatsOf(definition);
   const rows = 'rows' in definition ? await definition.rows(scope) : await select(definition, scope);
-  const names = Object.values(formats).some((format) => NAMED.has(format)) ? await scope.names() : NO_NAMES;
+  // There may be thousands of names, so a table that shows none does not read them.
+  const names = Object.values(formats).some((format) => format in NAMED) ? await scope.names() : NO_NAMES;
   if (limit && rows.length > limit.count)
     throw wrong('report', limit.rule, limit.message, { most: limit.count });
   const groups = Object.entries(Object.groupBy(rows, ({ currency }) => currency)).sort();

@@ -118,10 +118,10 @@ export async function makeReport(service: Service, kind: Declaration, wanted: Wa
     await tx.query(sql`set local statement_timeout = '10min'`);
     await tx.query(sql`set local enable_bitmapscan = on`);
     const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
-    const isSectionOfClosedDays =
-      wanted.section !== undefined && definitions.every(({ isOfClosedDays }) => isOfClosedDays);
-    if ((kind.closedOnly || isSectionOfClosedDays) && !scope.isClosed)
-      throw notClosed([kind.name, wanted.section ?? []].flat().join(' '), days, wanted);
+    const { section } = wanted;
+    if (kind.closedOnly && !scope.isClosed) throw notClosed(kind.name, days, wanted);
+    if (section !== undefined && !scope.isClosed && definitions.every(({ isOfClosedDays }) => isOfClosedDays))
+      throw notClosed(`${kind.name} ${section}`, days, wanted);
     const tables: Table[] = [];
     for (const definition of definitions) tables.push(...(await tablesOf(definition, scope)));
     return {
