@@ -12,8 +12,8 @@ const DAYS = 90;
 const MONTHS_MAX = 12;
 
 /**
- * R3: the money on vouchers, and the money owed to others, at the end of each closed day. What an open day
- * has now costs a look at its latest transactions, and stands beside the chart.
+ * R3: the money on vouchers, and the money owed to others, at the end of each closed day. The open day is left
+ * out: its balances are summed from the latest transactions, and stand beside the chart.
  */
 export async function readOutstanding(client: QueryClient): Promise<Points> {
   const days = (await closedDays(client)).slice(-DAYS);
