@@ -268,16 +268,14 @@ async function goBack(old: Program, url: string, { backups, before, stoppedAt, t
   await old.stop();
 }
 
-/** Finds the tag of the last release before this commit. A clone may lack it; then it says so, and ends. */
+/** Finds the commit of the last release before this one. A shallow clone may lack it: that is said, and all. */
 async function findRelease(): Promise<string> {
-  const args = ['describe', '--tags', '--abbrev=0', '--match', 'v[0-9]*', 'HEAD^'];
-  return run('git', args, { cwd: ROOT }).then(
-    ({ stdout }) => stdout.trim(),
-    ({ stderr }) => {
-      say(`no upgrade was tried, since this clone has no tag of an earlier release: ${stderr.trim()}`);
-      process.exit();
-    },
-  );
+  // The subject of a release's commit (run.ts), since not every clone has the tags.
+  const args = ['log', '-1', '--format=%H', '--extended-regexp', '--grep=^Release [0-9]+\\.', 'HEAD^'];
+  const { stdout } = await run('git', args, { cwd: ROOT }).catch(() => ({ stdout: '' }));
+  if (stdout !== '') return stdout.trim();
+  say('no upgrade was tried, since this clone does not have the commit of an earlier release');
+  process.exit();
 }
 
 const commit = process.argv[2] ?? (await findRelease());
