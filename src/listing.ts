@@ -130,3 +130,27 @@ export function listing<Filters extends TProperties, Item extends TObject>(
   });
   return list as unknown as List<Filters, Item>;
 }
+
+type AllListed<Input extends TProperties, Item extends TObject> = Pick<
+  Listed<Input, Item>,
+  'name' | 'summary' | 'description' | 'path' | 'roles' | 'columns' | 'command' | 'item'
+> & {
+  readonly input?: Input;
+  readonly rows: (caller: Caller, input: Static<TObject<Input>>) => Promise<Static<Item>[]>;
+};
+
+/** Defines an operation that lists all items at once, since there are never many. */
+export function listingAll<Item extends TObject, Input extends TProperties = Readonly<Record<never, never>>>({
+  item,
+  input = {} as Input,
+  rows,
+  ...definition
+}: AllListed<Input, Item>) {
+  const list = reading({
+    ...definition,
+    input: input as TProperties,
+    output: Page(item) as TObject,
+    run: async (caller, given) => ({ items: await rows(caller, given as never), nextCursor: null }),
+  });
+  return list as unknown as Operation<TObject<Input>, ReturnType<typeof Page<Item>>>;
+}

@@ -6,9 +6,9 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
+import { listingAll } from '../listing.ts';
 import { findMerchant, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { alone, type Caller, type Condition, changing, reading, tableOf, twoPeople } from '../operation.ts';
-import { Page } from '../page.ts';
 import { CONNECT, MANAGE, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import { columnsOf } from '../row.ts';
@@ -270,17 +270,17 @@ const create = changing({
   },
 });
 
-const list = reading({
+const list = listingAll({
   name: 'api-key.list',
   summary: "List a merchant's keys, when they were last used, and their calls and guesses of today",
   path: '/api-keys',
   input: { merchantId: MerchantId },
-  output: Page(KeySchema),
+  item: KeySchema,
   columns: ['keyId', 'name', 'lastUsedAt', 'expiresAt', 'scopes', 'calls', 'guesses', 'revokedAt'],
   roles: SEE_KEYS,
-  async run(caller, { merchantId }) {
+  async rows(caller, { merchantId }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    return { items: await listKeys(caller.service, id), nextCursor: null };
+    return listKeys(caller.service, id);
   },
 });
 

@@ -1,9 +1,8 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { listing } from '../listing.ts';
+import { listing, listingAll } from '../listing.ts';
 import { type Caller, reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
 import { ROLES, VERIFY } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { columnsOf } from '../row.ts';
@@ -154,15 +153,14 @@ const Broken = Type.Object({
   reason: NullableText,
 });
 
-const breakGlass = reading({
+const breakGlass = listingAll({
   name: 'audit.break-glass',
   summary: 'List operations of the last seven days that one person did with --break-glass, newest first',
   path: '/audit/break-glass',
-  input: {},
-  output: Page(Broken),
+  item: Broken,
   columns: ['sequence', 'occurredAt', 'actor', 'origin', 'action', 'subject', 'reason'],
   roles: ROLES,
-  async run({ service: { readDb, clock } }: Caller) {
+  async rows({ service: { readDb, clock } }) {
     const since = new Date(clock().getTime() - SHOWN_DAYS * DAY_MS);
     const found = await newest(
       readDb,
@@ -170,7 +168,7 @@ const breakGlass = reading({
       SHOWN_MAX,
     );
     const until = ({ occurredAt }: AuditEntry) => new Date(occurredAt.getTime() + SHOWN_DAYS * DAY_MS);
-    return { items: found.map((entry) => ({ ...entry, until: until(entry) })), nextCursor: null };
+    return found.map((entry) => ({ ...entry, until: until(entry) }));
   },
 });
 

@@ -4,9 +4,9 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
+import { listingAll } from '../listing.ts';
 import { toSum } from '../money.ts';
-import { alone, changing, reading } from '../operation.ts';
-import { Page } from '../page.ts';
+import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid, requireRow } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -93,16 +93,15 @@ export async function rememberNumber(tx: Queries, name: string, number: string):
   await setNumber(tx, name, number);
 }
 
-const list = reading({
+const list = listingAll({
   name: 'bank.accounts',
   summary: 'List your bank accounts',
   path: '/bank/accounts',
-  input: {},
-  output: Page(AccountSchema),
+  item: AccountSchema,
   roles: SEE,
-  async run({ service }) {
+  async rows({ service }) {
     const accounts = sql`${accountsOn(await today(service))} order by a.currency, a.name limit 1000`;
-    return { items: (await service.readDb.query<BankAccount>(accounts)).map(masked), nextCursor: null };
+    return (await service.readDb.query<BankAccount>(accounts)).map(masked);
   },
 });
 

@@ -5,8 +5,8 @@ import type { Operator } from '../context.ts';
 import { type BrokenCsv, type CsvRow, readCsv } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { alone, changing, reading } from '../operation.ts';
-import { Page } from '../page.ts';
+import { listingAll } from '../listing.ts';
+import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
 import { inSection, Line, Nullable, Positional, Text, Titled, Word } from '../schema.ts';
@@ -81,18 +81,17 @@ on conflict (name) do update set mapping = excluded.mapping`);
 
 const Named = Type.Object({ name: Text, ...MappingSchema.properties });
 
-const list = reading({
+const list = listingAll({
   name: 'bank.mappings',
   summary: 'List the saved mappings',
   path: '/bank/mappings',
-  input: {},
-  output: Page(Named),
+  item: Named,
   columns: ['name', 'date', 'amount', 'texts'],
   roles: SEE,
-  async run({ service }) {
+  async rows({ service }) {
     const rows = await service.readDb.query<{ name: string; mapping: Mapping }>(sql`
 select name, mapping from bank_mappings order by name limit 1000`);
-    return { items: rows.map(({ name, mapping }) => ({ name, ...mapping })), nextCursor: null };
+    return rows.map(({ name, mapping }) => ({ name, ...mapping }));
   },
 });
 

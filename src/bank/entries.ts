@@ -3,7 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { ENTRY, type Figure, fieldOf, none, sumOf, when } from '../figure.ts';
 import { kindsOn, listOf, MovementWord } from '../ledger/kinds.ts';
-import { listing } from '../listing.ts';
+import { listing, listingAll } from '../listing.ts';
 import { reading } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
@@ -151,23 +151,20 @@ const OpenSchema = Type.Object({
   openAmount: Titled('Open amount', Money(OPEN, 'What of them is not matched. Positive: received.')),
 });
 
-export const bankOpen = reading({
+export const bankOpen = listingAll({
   name: 'bank.open',
   summary: 'Sum up the entries of each bank account that are not fully matched',
   description: 'An account is left out when all of its entries are matched.',
   path: '/bank/open',
-  input: {},
-  output: Page(OpenSchema),
+  item: OpenSchema,
   roles: SEE,
-  run: async ({ service: { readDb } }) => ({
-    items: await readDb.query<Static<typeof OpenSchema>>(sql`
+  rows: ({ service: { readDb } }) =>
+    readDb.query(sql`
 select e.account, a.currency, count(*)::int as entries,
   sum(e.amount_minor - e.matched_minor)::bigint as "openAmount"
 from bank_entries e join bank_accounts a on a.name = e.account
 where e.matched_minor <> e.amount_minor
 group by e.account, a.currency order by e.account`),
-    nextCursor: null,
-  }),
 });
 
 const MovementSchema = Type.Object({

@@ -2,8 +2,8 @@ import Type, { type Static } from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
-import { changing, reading, twoPeople } from '../operation.ts';
-import { Page } from '../page.ts';
+import { listingAll } from '../listing.ts';
+import { changing, twoPeople } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { Currency, Nullable, NullableText, requireDecimals, Text } from '../schema.ts';
 import { readLetterhead } from '../settings/letterhead.ts';
@@ -34,14 +34,13 @@ async function listAccounts(db: Queries): Promise<Account[]> {
   return ibans.map(([currency, iban]) => ({ currency, iban, holder }));
 }
 
-const list = reading({
+const list = listingAll({
   name: 'bank.pay-in',
   summary: 'List the accounts to which merchants transfer money for their floats',
   path: '/bank/pay-in',
-  input: {},
-  output: Page(AccountSchema),
+  item: AccountSchema,
   roles: SEE,
-  run: async ({ service: { readDb } }) => ({ items: await listAccounts(readDb), nextCursor: null }),
+  rows: ({ service: { readDb } }) => listAccounts(readDb),
 });
 
 const set = changing({

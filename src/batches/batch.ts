@@ -74,6 +74,11 @@ export async function findBatchOf(db: Queries, transactionId: string): Promise<B
   return findBatchBy(db, sql`transaction_id = ${transactionId}`);
 }
 
+/** @throws Problem if there is no such batch */
+export async function getBatch(db: Queries, transactionId: string): Promise<Batch> {
+  return (await findBatchOf(db, transactionId)) ?? Promise.reject(notFound(`batch ${transactionId}`));
+}
+
 /**
  * Renders a batch for answers and webhooks, without its vouchers (docs/reference/interface.md, "Voucher
  * batch").

@@ -1,11 +1,10 @@
 import Type, { type Static } from 'typebox';
 import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { listing } from '../listing.ts';
+import { listing, listingAll } from '../listing.ts';
 import { actFor, findMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toText } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { findProduct, type Product, ProductCode, QUANTITY_MAX } from '../products/products.ts';
@@ -29,7 +28,7 @@ import {
   BatchStatus,
   BatchWithVouchers,
   COLUMNS,
-  findBatchOf,
+  getBatch,
   requireBatch,
 } from './batch.ts';
 import { cancelBatch } from './cancel.ts';
@@ -188,17 +187,16 @@ const cancel = changing({
   },
 });
 
-const exports = reading({
+const exports = listingAll({
   name: 'batch.exports',
   summary: "List the exports of a batch's codes, newest first",
   path: '/batches/:transactionId/exports',
   input: { transactionId: TransactionId },
-  output: Page(ExportSchema),
+  item: ExportSchema,
   roles: MANAGE,
-  async run({ service: { readDb } }, { transactionId }) {
-    const batch = await findBatchOf(readDb, transactionId);
-    if (!batch) throw notFound(`batch ${transactionId}`);
-    return { items: await listExports(readDb, batch.id), nextCursor: null };
+  async rows({ service: { readDb } }, { transactionId }) {
+    const { id } = await getBatch(readDb, transactionId);
+    return listExports(readDb, id);
   },
 });
 

@@ -4,10 +4,10 @@ import { changeIn } from '../agreement.ts';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { sql } from '../db/sql.ts';
+import { listingAll } from '../listing.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
-import { alone, type Caller, changing, reading, tableOf, twoPeople } from '../operation.ts';
-import { Page } from '../page.ts';
+import { alone, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { CARE, MANAGE } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import { CardLanguage, LANGUAGES } from '../products/designs.ts';
@@ -25,7 +25,7 @@ import {
 } from '../schema.ts';
 import { HOUR_MS } from '../time.ts';
 import { ofVoucher, showVoucher } from '../vouchers/show.ts';
-import { type Batch, findBatchOf } from './batch.ts';
+import { type Batch, getBatch } from './batch.ts';
 import {
   countReplacementExports,
   exportBatch,
@@ -193,45 +193,40 @@ const orderCard = changing({
   },
 });
 
-const list = reading({
+const list = listingAll({
   name: 'sheets.list',
   summary: 'List the sheets of a batch that were ordered and approved, newest first',
   path: '/batches/:transactionId/sheets',
   command: { none: '`scrip batch exports` lists what was exported.' },
   input: { transactionId: TransactionId },
-  output: Page(SheetsSchema),
+  item: SheetsSchema,
   roles: MANAGE,
-  async run(caller, { transactionId }) {
-    const batch = await findBatchOf(caller.service.readDb, transactionId);
-    if (!batch) throw notFound(`batch ${transactionId}`);
-    return listOrders(caller, batch, null);
+  async rows(caller, { transactionId }) {
+    return listOrders(caller, await getBatch(caller.service.readDb, transactionId), null);
   },
 });
 
-async function listOrders({ service, principal }: Caller, batch: Batch, replaced: bigint | null) {
-  // The newest sheets of a batch, or of the replacement of one of its vouchers.
-  const items = await service.readDb.query<Static<typeof SheetsSchema>>(sql`
+/** Lists the newest sheets of a batch, or of the replacement of one of its vouchers. */
+const listOrders = ({ service, principal }: Caller, batch: Batch, replaced: bigint | null) =>
+  service.readDb.query<Static<typeof SheetsSchema>>(sql`
 select id::text, name as "orderedBy", ordered_at as "orderedAt", expires_at as "expiresAt", language,
   ordered_by is not distinct from ${principal.userId}::int as "isMine"
 from batch_sheets
 where batch_id = ${batch.id} and replaced is not distinct from ${replaced}::bigint
 order by id desc limit ${LISTED_MAX}`);
-  return { items, nextCursor: null };
-}
 
-const listCards = reading({
+const listCards = listingAll({
   name: 'sheets.list-cards',
   summary: 'List the orders of the card that replaced a voucher, newest first',
   path: '/vouchers/:serialNumber/card',
   command: { none: '`scrip batch exports` lists what was exported.' },
   input: { serialNumber: SerialNumber },
-  output: Page(SheetsSchema),
+  item: SheetsSchema,
   roles: CARE,
-  async run(caller, { serialNumber }) {
+  async rows(caller, { serialNumber }) {
     const replaced = BigInt(serialNumber);
-    const { batch: transactionId } = await showVoucher(caller.service, replaced);
-    const batch = await findBatchOf(caller.service.readDb, transactionId);
-    return batch ? listOrders(caller, batch, replaced) : { items: [], nextCursor: null };
+    const { batch } = await showVoucher(caller.service, replaced);
+    return listOrders(caller, await getBatch(caller.service.readDb, batch), replaced);
   },
 });
 

@@ -1,12 +1,12 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { listingAll } from '../listing.ts';
 import { alone, changing, reading } from '../operation.ts';
-import { Page } from '../page.ts';
 import { MONEY, SEE, VERIFY } from '../principal.ts';
-import { invalid } from '../problem.ts';
+import { invalid, requireChange } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { Count, checkDay, Day, Nullable, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
 
@@ -21,14 +21,18 @@ export type BookDay = {
   readonly zone: string;
 };
 
-export type ListedDay = BookDay & {
-  /** `closing`: the day has ended, but is not closed yet. */
-  readonly state: 'open' | 'closing' | 'closed';
-  /** The number of rows, the closing hash and the time of the close; null unless the day is closed. */
-  readonly rows: number | null;
-  readonly hash: string | null;
-  readonly closedAt: Date | null;
-};
+const DaySchema = Type.Object({
+  day: Day,
+  startsAt: Time,
+  endsAt: Time,
+  zone: Text,
+  /** `closing`: the day has ended, but is not closed yet. The rest is null unless the day is closed. */
+  state: Word(['open', 'closing', 'closed'] as const, { 'x-labels': { closing: 'Ended' } }),
+  rows: Nullable(Count),
+  hash: NullableText,
+  closedAt: NullableTime,
+});
+export type ListedDay = Static<typeof DaySchema>;
 
 /** The row of the books. */
 export type Books = {
@@ -133,7 +137,7 @@ const DAY_MIN_MS = 3_600_000;
  */
 export async function setBooks(
   operator: Operator,
-  wanted: { readonly zone?: string | undefined; readonly graceMinutes?: number | undefined },
+  wanted: Partial<Static<typeof BooksSettings>>,
 ): Promise<Books> {
   const { db } = operator.service;
   return db.transaction(async (tx) => {
@@ -177,29 +181,15 @@ export function checkInterval({ from, to }: { from?: string | undefined; to?: st
 
 const INTERVAL = { from: Type.Optional(Day), to: Type.Optional(Day) };
 
-export const days = reading({
+export const days = listingAll({
   name: 'books.days',
   summary: 'List the days: open, ended and not yet closed, or closed with their hash',
   path: '/books/days',
   columns: ['day', 'startsAt', 'endsAt', 'zone', 'state', 'rows', 'hash'],
   input: INTERVAL,
-  output: Page(
-    Type.Object({
-      day: Day,
-      startsAt: Time,
-      endsAt: Time,
-      zone: Text,
-      state: Word(['open', 'closing', 'closed'] as const, { 'x-labels': { closing: 'Ended' } }),
-      rows: Nullable(Count),
-      hash: NullableText,
-      closedAt: NullableTime,
-    }),
-  ),
+  item: DaySchema,
   roles: VERIFY,
-  run: async ({ service }, input) => ({
-    items: await listDays(service, checkInterval(input)),
-    nextCursor: null,
-  }),
+  rows: async ({ service }, input) => listDays(service, checkInterval(input)),
 });
 
 const BooksSettings = Type.Object({ zone: Text, graceMinutes: Count });
@@ -230,9 +220,8 @@ export const set = changing({
   roles: MONEY,
   approval: alone('It takes effect from a day that has not begun, and moves no money.'),
   risk: 'step-up',
-  async run(caller, { zone, graceMinutes }) {
-    if (zone === undefined && graceMinutes === undefined)
-      throw invalid('zone', 'required', 'or `graceMinutes` is required: there is nothing to change');
-    return setBooks(caller, { zone, graceMinutes });
+  async run(caller, wanted) {
+    requireChange(wanted, 'zone');
+    return setBooks(caller, wanted);
   },
 });

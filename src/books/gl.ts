@@ -4,9 +4,9 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { AccountWord } from '../ledger/kinds.ts';
+import { listingAll } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
-import { alone, changing, reading } from '../operation.ts';
-import { Page } from '../page.ts';
+import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { MerchantId, Nullable, NullableText, Positional, Text } from '../schema.ts';
@@ -146,21 +146,18 @@ const AccountSchema = Type.Object({
 });
 type NumberedAccount = Static<typeof AccountSchema>;
 
-export const accounts = reading({
+export const accounts = listingAll({
   name: 'books.accounts',
   summary: 'List the account numbers of your accounting system',
   path: '/books/accounts',
-  input: {},
-  output: Page(AccountSchema),
+  item: AccountSchema,
   roles: SEE,
-  async run({ service }) {
-    const items = await service.readDb.query<NumberedAccount>(sql`
+  rows: ({ service }) =>
+    service.readDb.query(sql`
 select g.account_kind as kind, nullif(g.merchant_id, 0)::text as "merchantId", p.code as product,
   g.account as number, g.tax_code as "taxCode"
 from gl_accounts g left join products p on p.id = g.product_id
-order by g.account_kind, g.merchant_id, g.product_id`);
-    return { items, nextCursor: null };
-  },
+order by g.account_kind, g.merchant_id, g.product_id`),
 });
 
 const NewNumber = {

@@ -2,9 +2,8 @@ import Type, { type Static } from 'typebox';
 import { type Sql, sql } from '../db/sql.ts';
 import { moved, none } from '../figure.ts';
 import { listOf } from '../ledger/kinds.ts';
+import { listingAll } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
-import { reading } from '../operation.ts';
-import { Page } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { Count, Day, MerchantId, Money, Opening, Text } from '../schema.ts';
 import { openDays } from './days.ts';
@@ -43,7 +42,7 @@ const sums = (rows: Sql): Sql => sql`
  * Closed days are read from their sums, later ones from the merchant's rows of the journal. A row that
  * arrived after the close of its day counts when the day is closed to which it was added.
  */
-export const redeemedDays = reading({
+export const redeemedDays = listingAll({
   name: 'books.redeemed',
   summary: 'Sum what a merchant redeemed, day by day, newest first; days without redemptions are left out',
   path: '/books/redeemed',
@@ -57,9 +56,9 @@ export const redeemedDays = reading({
       }),
     ),
   },
-  output: Page(RedeemedSchema),
+  item: RedeemedSchema,
   roles: SEE_VOUCHERS,
-  async run(caller, { merchantId, days = DAYS }) {
+  async rows(caller, { merchantId, days = DAYS }) {
     const { db, clock } = caller.service;
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
     await openDays(db);
@@ -69,7 +68,7 @@ select min(d.day)::text as first,
 from (
   select day, starts_at from book_days where starts_at <= ${clock()} order by day desc limit ${days}
 ) d`);
-    if (!span?.first || !span.since) return { items: [], nextCursor: null };
+    if (!span?.first || !span.since) return [];
     const closed = db.query<Redeemed>(sql`
 select m.day::text as day, m.currency, ${sums(sql`m.rows`)}
 from book_movements m
@@ -88,9 +87,8 @@ from (
 ) m
 join book_days d on d.starts_at <= m.occurred_at and d.ends_at > m.occurred_at
 group by d.day, m.currency`);
-    const items = (await Promise.all([closed, later])).flat();
     const order = (one: Redeemed, other: Redeemed) =>
       other.day.localeCompare(one.day) || one.currency.localeCompare(other.currency);
-    return { items: items.sort(order), nextCursor: null };
+    return (await Promise.all([closed, later])).flat().sort(order);
   },
 });

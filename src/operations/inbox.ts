@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { FORECAST } from '../books/floats.ts';
-import { type AnyOperation, type Caller, type Fields, NO_COMMAND, reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
+import { listingAll } from '../listing.ts';
+import { type AnyOperation, type Caller, type Fields, NO_COMMAND, tableOf } from '../operation.ts';
 import { PORTAL_ROLES, ROLES } from '../principal.ts';
 import {
   Count,
@@ -235,24 +235,23 @@ async function read(
 
 /** Returns the inbox of the callers of the operations of a table. */
 const inboxWith = (table: () => readonly AnyOperation[]) =>
-  reading({
+  listingAll({
     name: 'inbox.list',
     summary: 'List what waits for you, and what is new for you',
     description:
       'Each matter comes from a list that the caller may read, and is left out while nothing in it waits.',
     path: '/inbox',
-    input: {},
-    output: Page(ItemSchema),
+    item: ItemSchema,
     columns: ['matter', 'count', 'isYours', 'link'],
     roles: ROLES,
-    async run(caller) {
+    async rows(caller) {
       const found: Item[] = [];
       // One after the other: it is asked for by every open page, and must not take many connections at once.
       for (const each of Object.entries(MATTERS) as [keyof typeof MATTERS, Matter][]) {
         const item = await read(caller, table(), each);
         if (item) found.push(item);
       }
-      return { items: found, nextCursor: null };
+      return found;
     },
   });
 

@@ -4,8 +4,8 @@ import { audit } from '../audit/audit.ts';
 import { kept, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { assign, insertInto, sql } from '../db/sql.ts';
-import { alone, changing, reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
+import { listingAll } from '../listing.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import { columnsOf, storedAs } from '../row.ts';
@@ -178,19 +178,15 @@ on conflict (name) do update set ${assign(row)} returning ${SHOWN}`)) as [Design
   },
 });
 
-const list = reading({
+const list = listingAll({
   name: 'design.list',
   summary: 'List the designs of cards',
   path: '/designs',
-  input: {},
-  output: Page(DesignSchema),
+  item: DesignSchema,
   columns: ['name', 'title', 'subtitle', 'background', 'color', 'hasLogo'],
   roles: SEE_VOUCHERS,
-  async run({ service }) {
-    const items = await service.readDb.query<Design>(sql`
-select ${SHOWN} from card_designs order by name limit ${LISTED_MAX}`);
-    return { items, nextCursor: null };
-  },
+  rows: ({ service }) =>
+    service.readDb.query(sql`select ${SHOWN} from card_designs order by name limit ${LISTED_MAX}`),
 });
 
 const remove = changing({

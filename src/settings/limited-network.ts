@@ -1,9 +1,9 @@
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { sql } from '../db/sql.ts';
 import { moved, SETTING } from '../figure.ts';
+import { listingAll } from '../listing.ts';
 import { toSum } from '../money.ts';
-import { alone, changing, reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { Amount, Currency, Money, minorOf, Nullable, Text, Time, Word } from '../schema.ts';
 import { changeSetting } from './settings.ts';
@@ -32,22 +32,19 @@ const NetworkSchema = Type.Object({
   state: Word(['below', 'near', 'passed'] as const, { description: '`near`: 80 % is reached.' }),
 });
 
-const list = reading({
+const list = listingAll({
   name: 'settings.network',
   summary: 'List the amounts of a limited network, with the payments of the last twelve months',
   path: '/settings/network',
-  input: {},
-  output: Page(NetworkSchema),
+  item: NetworkSchema,
   columns: ['currency', 'amount', 'paid', 'percent', 'state'],
   roles: SEE,
-  run: async ({ service: { readDb, clock } }) => ({
-    items: await readDb.query<Static<typeof NetworkSchema>>(sql`
+  rows: ({ service: { readDb, clock } }) =>
+    readDb.query(sql`
 select currency, amount_minor as amount, paid_minor as paid,
   date_bin('15 minutes', ${clock()}::timestamptz - interval '12 months', 'epoch') as since,
   floor(paid_minor * 100.0 / amount_minor)::float8 as percent, state
 from network_payments(${clock()}) order by currency`),
-    nextCursor: null,
-  }),
 });
 
 const set = changing({

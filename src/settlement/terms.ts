@@ -5,10 +5,10 @@ import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
+import { listingAll } from '../listing.ts';
 import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { DECIMALS_MAX, parseDecimal } from '../money.ts';
-import { changing, reading, twoPeople } from '../operation.ts';
-import { Page } from '../page.ts';
+import { changing, twoPeople } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
@@ -84,20 +84,19 @@ export function digestOfIban({ keys }: Pick<Service, 'keys'>, iban: string): Buf
   return keys.fingerprintOf(`payee ${iban}`);
 }
 
-const list = reading({
+const list = listingAll({
   name: 'settlement.list-terms',
   summary: 'List the terms of a merchant',
   path: '/settlement-terms',
   command: 'settlement terms list',
   input: { merchantId: MerchantId },
-  output: Page(TermsSchema),
+  item: TermsSchema,
   roles: SEE,
-  async run(caller, { merchantId }) {
+  async rows(caller, { merchantId }) {
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const items = await caller.service.readDb.query<Terms>(sql`
+    return caller.service.readDb.query<Terms>(sql`
 select ${COLUMNS} from settlement_terms t left join products p on p.id = t.product_id
 where t.merchant_id = ${id} order by t.product_id, t.valid_from limit 10000`);
-    return { items, nextCursor: null };
   },
 });
 

@@ -3,10 +3,9 @@ import { type Context, inOrder, kept, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, sql, textArray } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
-import { listing } from '../listing.ts';
+import { listing, listingAll } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
-import { type Caller, reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
+import { type Caller, tableOf } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import type { RefusalCode } from '../refusal.ts';
@@ -281,27 +280,27 @@ order by id desc limit ${count}`);
 /** The number of days that are counted by default. */
 const COUNTED_DAYS = 30;
 
-const count = reading({
+const count = listingAll({
   name: 'decline.count',
   summary: 'Count the declined requests by their code, the most frequent first; kept 90 days',
   description: 'Of the last 30 days unless `from` is given. Both days are included, and are those of UTC.',
   path: '/declines/count',
   input: { from: Type.Optional(Day), to: Type.Optional(Day) },
-  output: Page(
-    Type.Object({ code: Type.String({ description: 'The status code of the refusal.' }), declines: Count }),
-  ),
+  item: Type.Object({
+    code: Type.String({ description: 'The status code of the refusal.' }),
+    declines: Count,
+  }),
   roles: SEE_VOUCHERS,
-  async run({ service }, input) {
+  async rows({ service }, input) {
     checkDay(input.from, 'from');
     checkDay(input.to, 'to');
     const { to = isoDay(service.clock().getTime()) } = input;
     const { from = addDays(to, 1 - COUNTED_DAYS) } = input;
     if (to < from) throw invalid('to', 'order', 'comes before `from`');
-    const items = await service.readDb.query<{ code: string; declines: number }>(sql`
+    return service.readDb.query(sql`
 select code, sum(declines)::double precision as declines from decline_counts
 where day >= ${from}::date and day <= ${to}::date
 group by code order by sum(declines) desc, code`);
-    return { items, nextCursor: null };
   },
 });
 

@@ -5,9 +5,8 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { REQUESTED } from '../figure.ts';
 import { idFloor, newId } from '../ledger/id.ts';
-import { listing } from '../listing.ts';
-import { alone, changing, reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
+import { listing, listingAll } from '../listing.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { CONNECT, SEE_KEYS } from '../principal.ts';
 import { invalid, notFound, Problem, requireRow } from '../problem.ts';
 import { columnsOf } from '../row.ts';
@@ -263,18 +262,17 @@ const list = listing({
   position: ({ eventId }) => [eventId],
 });
 
-const attempts = reading({
+const attempts = listingAll({
   name: 'webhook.attempts',
   summary: 'List every attempt to deliver an event to an endpoint, the first one first',
   path: '/webhooks/:id/deliveries/:eventId',
   command: 'webhook deliveries',
   input: { id: EndpointId, eventId: Type.String({ ...EventId, option: 'event' }) },
-  output: Page(AttemptSchema),
+  item: AttemptSchema,
   roles: SEE_KEYS,
-  async run(caller, { id, eventId }) {
+  async rows(caller, { id, eventId }) {
     await requireEndpoint(caller, id);
-    const items = await listAttempts(caller.service.readDb, toId(id), eventIdOf(eventId));
-    return { items, nextCursor: null };
+    return listAttempts(caller.service.readDb, toId(id), eventIdOf(eventId));
   },
 });
 
