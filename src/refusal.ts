@@ -55,7 +55,6 @@ export type Decline = RefusalCode | Limit;
 
 const isOverLimit = (decline: Decline): decline is Limit => Object.hasOwn(OVER_LIMIT, decline);
 
-/** Returns the code of a decline. */
 export const codeOf = (decline: Decline): RefusalCode => (isOverLimit(decline) ? '03' : decline);
 
 /** The message of each refusal. */
@@ -113,6 +112,5 @@ export class OverLimit extends Refusal {
   }
 }
 
-/** Returns the refusal of a decline. */
 export const refusalOf = (decline: Decline): Refusal =>
   isOverLimit(decline) ? new OverLimit(decline) : new Refusal(decline);

@@ -193,7 +193,6 @@ export type File = {
 
 export const FileSchema = Type.Unsafe<File>({ type: 'string', description: 'The file.' });
 
-/** The reason for a change, for the audit. */
 export const Reason = Type.Optional(Nullable(Line(500, 'Why, for the audit.', 'The customer asked for it.')));
 
 /** The operator's reference of a booking. */
@@ -228,7 +227,6 @@ export function checkDay(day: string | undefined, field: string): void {
     throw invalid(field, 'format', 'must be a day that exists, such as 2026-01-31');
 }
 
-/** A day, or a date and time. */
 const DAY_OR_TIME = '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2}(\\.\\d{1,3})?)?(Z|[+-]\\d{2}:\\d{2})?)?$';
 
 const Moment = (edge: 'beginning' | 'end', example: string) => (description: string) =>
@@ -262,7 +260,6 @@ export function mustBe(types: unknown): string {
     .join(' or ')}`;
 }
 
-/** Returns the names of the parameters in a path. */
 export function parametersOf(path: string): string[] {
   return [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name);
 }

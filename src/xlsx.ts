@@ -45,7 +45,6 @@ const STYLES = `<styleSheet xmlns="${MAIN}"><numFmts count="${NUMBER_FORMATS.len
 
 const numbered = (sheets: number) => Array.from({ length: sheets }, (_, at) => at + 1);
 
-/** Returns the files around the sheets. */
 const filesAround = (sheets: number): Readonly<Record<string, string>> => ({
   '[Content_Types].xml': `<Types xmlns="${PACKAGE}/content-types">\
 <Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>\

@@ -30,12 +30,10 @@ export function spanOfDay(db: Queries, day: string): Promise<SpanOfDay> {
   return ofBooks(db, columns);
 }
 
-/** Returns the time zone of the books. */
 export async function zoneOfBooks(db: Queries): Promise<string> {
   return (await ofBooks<{ zone: string }>(db, sql`zone`)).zone;
 }
 
-/** Returns the present day. */
 export async function today({ db, clock }: Pick<Service, 'db' | 'clock'>): Promise<string> {
   const day = sql`(${clock()}::timestamptz at time zone zone)::date::text as day`;
   return (await ofBooks<{ day: string }>(db, day)).day;

@@ -48,7 +48,6 @@ const masked = (account: BankAccount): BankAccount => ({
   iban: account.iban && maskedAccount(account.iban),
 });
 
-/** The accounts with the own money of a day. */
 const accountsOn = (day: string): Sql => sql`
 select a.name, a.currency, a.number as iban, coalesce(o.own_minor, 0)::bigint as own,
   nullif(o.valid_from, '-infinity')::text as "from"

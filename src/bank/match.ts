@@ -158,13 +158,11 @@ function payoutsIn(entries: readonly Entry[], payable: readonly Payable[]): Payo
   });
 }
 
-/** Returns whether a text holds a reference as a separate word. */
 function holds(text: string, reference: string): boolean {
   const escaped = reference.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   return new RegExp(`(?<![\\p{L}\\p{N}])${escaped}(?![\\p{L}\\p{N}])`, 'u').test(text);
 }
 
-/** Returns the texts by which an entry may name a movement. */
 const textsOf = ({ reference, bankReference, settlement }: Movement): string[] =>
   [reference, bankReference, settlement].flatMap((each) =>
     each !== null && each.length >= REFERENCE_MIN && wordsOf(each).length > 0 ? [each] : [],

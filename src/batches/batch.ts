@@ -127,7 +127,6 @@ export const BatchWithVouchers = Type.Object({
   ),
 });
 
-/** A batch with what its vouchers are now. */
 export type BatchWithVouchers = Batch & Static<typeof BatchWithVouchers>;
 
 /** Returns a batch with what its vouchers are now. @throws Problem */

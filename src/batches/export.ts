@@ -324,7 +324,6 @@ async function* readVoucher({ db, keys }: Service, batch: Batch, serialNumber: b
   yield [{ serialNumber, ...keys.open(serialNumber, row.sealed) }];
 }
 
-/** Lists the exports of a batch, newest first. */
 export async function listExports(db: Queries, batchId: number): Promise<BatchExport[]> {
   return db.query<BatchExport>(sql`
 select e.id::text, e.serial_number::text as "serialNumber", e.format, e.exported_by as by,

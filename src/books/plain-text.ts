@@ -12,7 +12,6 @@ import type { Names } from './reports/report.ts';
 
 export type PlainTextFormat = 'beancount' | 'hledger';
 
-/** The type and name of each kind of account. */
 const NAMES: Readonly<Record<AccountKind, string>> = {
   FUNDING: 'Assets:Funding',
   TRANSIT: 'Liabilities:Transit',

@@ -31,7 +31,6 @@ export type ClosingRow = BookDay & {
   readonly previousHash: Buffer;
 };
 
-/** A closing with its hash. */
 export type Closing = ClosingRow & { readonly hash: Buffer };
 
 /** Lists the closings of an interval of days, oldest first. */

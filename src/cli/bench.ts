@@ -72,7 +72,6 @@ async function sellUntil(isOver: () => boolean, till: Till, card: Card, measured
     });
 }
 
-/** What `bench` and `probe` have done themselves. */
 const OWN = /^(?:CANCEL-|NEW-)?(?:bench|probe)-/;
 
 /**

@@ -138,7 +138,6 @@ function print(made: Report): void {
   if (made.tables.length === 0) say('nothing to report');
 }
 
-/** Writes a report of lines as one JSON document. */
 async function writeLines(kind: Lines, asked: Omit<Input, 'report'>) {
   const { merchantId } = asked;
   if (merchantId !== undefined) parseAs(MerchantId, merchantId, '--merchant');

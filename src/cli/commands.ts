@@ -4,9 +4,10 @@ import type { AnyOperation } from '../operation.ts';
 import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
 import { readWhole } from './file.ts';
-import { amountText, printFields, printSecret, printTable, say, wrongUsage } from './output.ts';
+import { withService } from './open.ts';
+import { amountText, printFields, printJson, printSecret, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseValue, repeat } from './parse.ts';
-import { LISTED_MAX, listCommand, performCommand, performFile } from './perform.ts';
+import { itemsOf, LISTED_MAX, performCommand, performFile } from './perform.ts';
 
 /**
  * The commands of a table of operations. The words, the arguments and the options follow from the
@@ -272,16 +273,20 @@ export async function performOperation(
   }
   const printList = (found: Row[]) =>
     printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found);
-  const itemsOf = (made: unknown) => (made as { readonly items: Row[] }).items;
+  const itemsIn = (made: unknown) => (made as { readonly items: Row[] }).items;
   if (operation.effect !== 'read')
-    return performCommand(operation, input as never, options, (made) => printList(itemsOf(made)), {
-      toJson: itemsOf,
+    return performCommand(operation, input as never, options, (made) => printList(itemsIn(made)), {
+      toJson: itemsIn,
     });
   const limit =
     'limit' in operation.input.properties
       ? parseCount(String(options['limit']), '--limit', 1, LISTED_MAX)
       : undefined;
-  await listCommand(operation as never, input, limit, options, printList);
+  await withService(async (service) => {
+    const items = await Array.fromAsync(itemsOf(service, operation as never, input, limit));
+    if (options.json) printJson(items);
+    else printList(items as Row[]);
+  });
 }
 
 const hasSecret = ({ properties = {} }: Shown) => Object.values(properties).some(({ secret }) => secret);

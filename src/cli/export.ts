@@ -41,7 +41,6 @@ function asExport(command: Command): Command {
     );
 }
 
-/** Adds `export` to the commands for batches. */
 export function addExport(batch: Command): void {
   asExport(batch.command('export <transactionId>'))
     .description('write the codes and PINs of a completed batch for the printer; every export is recorded')
@@ -50,7 +49,6 @@ export function addExport(batch: Command): void {
     .action(run);
 }
 
-/** Adds `export` to the commands for vouchers. */
 export function addVoucherExport(voucher: Command): void {
   asExport(voucher.command('export <serial>'))
     .description('write the code and PIN of the voucher that replaced this one into a file, once')

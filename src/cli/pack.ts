@@ -38,7 +38,6 @@ SHA256SUMS          the digests of these files: \`sha256sum --check SHA256SUMS\`
 Days that are not closed are left out. The vouchers themselves are in the database and its backups.
 `;
 
-/** Adds `pack` to the commands of the books. */
 export function addPack(books: Command): void {
   books
     .command('pack <dir>')

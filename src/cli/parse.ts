@@ -5,7 +5,6 @@ import { INVISIBLE, wrongUsage } from './output.ts';
 
 /** Parses arguments and options. A wrong value ends the command with the reason (exit status 2). */
 
-/** Parses the address of a service. */
 export function parseOrigin(text: string): string {
   if (isOrigin(text)) return text.replace(/\/$/, '');
   return wrongUsage(`--url takes ${ORIGIN}`);

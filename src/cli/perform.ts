@@ -79,23 +79,6 @@ export async function requireApproval(
   await requireGlass({ name: command, approval: COMMANDS_ONLY[command].approval }, service, by, {});
 }
 
-/**
- * Lists the items of a command, up to a number; by default all of them.
- */
-export async function listCommand<Input extends TObject, Item>(
-  operation: Listing<Input, Item>,
-  filters: object,
-  limit: number | undefined,
-  { json }: Json,
-  print: (items: Item[]) => void,
-): Promise<void> {
-  await withService(async (service) => {
-    const items = await Array.fromAsync(itemsOf(service, operation, filters, limit));
-    if (json) printJson(items);
-    else print(items);
-  });
-}
-
 /** Lists the items of an operation page by page, up to a number; by default all of them. */
 export async function* itemsOf<Input extends TObject, Item>(
   service: Service,

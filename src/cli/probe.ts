@@ -66,7 +66,6 @@ async function probe(till: Till): Promise<Probed> {
   }
 }
 
-/** What each metric of the probe is. */
 export const PROBE_METRICS = {
   scrip_probe_success: {
     help: '1 if the last probe could redeem a voucher and take that back.',
@@ -78,7 +77,6 @@ export const PROBE_METRICS = {
   },
 } as const;
 
-/** The metrics of the probe. */
 export function probeMetrics() {
   const registry = new Registry();
   const registers = [registry];

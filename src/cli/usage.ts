@@ -171,7 +171,6 @@ complete -o default -F _scrip scrip`;
 
 const zsh = (places: readonly Place[]) => `autoload -U +X bashcompinit && bashcompinit\n${bash(places)}`;
 
-/** Quotes a string for fish. */
 const quote = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`;
 
 function fish(places: readonly Place[]): string {
@@ -197,7 +196,6 @@ ${lines.join('\n')}`;
 
 const SCRIPTS = { bash, zsh, fish };
 
-/** Returns the version of this program. */
 export function readVersion(): string {
   const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
   return (JSON.parse(text) as { version: string }).version;

@@ -49,7 +49,6 @@ function refer(value: unknown, components: Components, repeated: ReadonlySet<str
   return reference;
 }
 
-/** An example that stands in several places becomes a component. */
 function examplesOf(examples: Json, components: Components, repeated: ReadonlySet<string>): Json {
   return Object.fromEntries(
     Object.entries(examples).map(([name, example]) => {

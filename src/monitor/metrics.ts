@@ -80,7 +80,6 @@ export type Metrics = {
   textOfProcesses(): Promise<string>;
 };
 
-/** Creates the metrics of this process. */
 export function createMetrics(): Metrics {
   const registry = new Registry<PrometheusContentType>();
   const registers = [registry];

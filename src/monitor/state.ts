@@ -40,6 +40,5 @@ from audit where action = 'backup.note' order by sequence desc limit 1`;
 export const PARTITIONS_AHEAD: Sql = sql`
 select 3 - count(distinct month)::int as months from missing_partitions(now(), now()) where month > now()`;
 
-/** Returns the only row of a statement. */
 export const one = async <Row>(db: Queries, statement: Sql): Promise<Row> =>
   (await db.query<Row>(statement))[0] as Row;

@@ -233,7 +233,6 @@ async function read(
   };
 }
 
-/** Returns the inbox of the callers of the operations of a table. */
 const inboxWith = (table: () => readonly AnyOperation[]) =>
   listingAll({
     name: 'inbox.list',

@@ -377,7 +377,6 @@ function withPosition(operation: AnyOperation, { keys }: Service, input: Fields)
   throw invalid('cursor', 'cursor', message);
 }
 
-/** Returns the output of an operation with its cursor signed. */
 function withSignedCursor(
   operation: AnyOperation,
   { keys }: Service,

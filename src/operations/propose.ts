@@ -203,7 +203,6 @@ returning id::text`);
   });
 }
 
-/** Decides a pending approval. */
 export async function decideApproval(
   tx: Queries,
   { principal, service }: Caller,

@@ -118,7 +118,6 @@ export async function matchingHashes(
   return matching;
 }
 
-/** Returns whether a password matches a hash. */
 export async function isPassword(password: string, hash: string | null, by: Hashing): Promise<boolean> {
   return (await matchingHashes(password, hash === null ? [] : [hash], by)).length > 0;
 }

@@ -178,7 +178,6 @@ const DEFAULT_VALUE_MAX = 100_000n;
 /** The default minimum value is a hundredth, or one minor unit if the currency has no hundredths. */
 const DECIMALS_MIN = 2;
 
-/** Returns the default terms of a product. */
 export function productDefaults(currency: string, decimals: number) {
   return {
     currency,
@@ -254,7 +253,6 @@ export async function currencyOf(
   return currency;
 }
 
-/** The currency of a float, in an input. */
 export const FloatCurrency = Type.Optional(
   Type.String({
     ...Currency,

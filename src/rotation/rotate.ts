@@ -7,8 +7,8 @@ import { type Sql, sql } from '../db/sql.ts';
 import { addToKeyFile, type KeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
-import { listingAll } from '../listing.ts';
-import { tableOf } from '../operation.ts';
+import { reading, tableOf } from '../operation.ts';
+import { Page } from '../page.ts';
 import { SEE_TOKENS } from '../principal.ts';
 import { Count, NullableTime, Text, Word } from '../schema.ts';
 import {
@@ -85,13 +85,14 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
   }));
 }
 
-const show = listingAll({
+const show = reading({
   name: 'keyring.show',
   summary: 'List each key of the key ring, and what is sealed under it',
   path: '/keyring',
-  item: RingKey,
+  input: {},
+  output: Page(RingKey),
   roles: SEE_TOKENS,
-  rows: ({ service }) => listKeyRing(service),
+  run: async ({ service }) => ({ items: await listKeyRing(service), nextCursor: null }),
 });
 
 export const KEYRING = tableOf(show);

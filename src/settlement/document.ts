@@ -67,7 +67,6 @@ export async function readLetter(db: Queries, { merchantId, lastDay }: Settlemen
   };
 }
 
-/** Draws the statement as PDF. */
 export async function drawStatement(
   settlement: Approved & { readonly contentHash: string },
   lines: readonly Line[],

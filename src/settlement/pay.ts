@@ -124,7 +124,6 @@ order by id desc limit 1`);
   return last.id;
 }
 
-/** Defines the operation that books a move. */
 function booking(moved: typeof PAY | typeof RETURNED) {
   const { name, title, summary, sentence, approval } = moved;
   const [, verb] = name.split('.');

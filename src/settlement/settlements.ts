@@ -155,7 +155,6 @@ type Listed = {
   readonly number?: string | undefined;
 };
 
-/** Lists settlements before an id, newest first. */
 function listSettlements(
   db: Queries,
   { merchantId, state, number }: Listed,

@@ -54,7 +54,6 @@ const LineSchema = Type.Object({
   amount: Money(LINE, 'Positive: it increases the debt to the merchant.'),
 });
 
-/** A sum of journal rows. */
 export type Line = Static<typeof LineSchema> & { readonly productName: string | null };
 
 export async function linesOf(db: Queries, { id }: Settlement): Promise<Line[]> {
@@ -117,7 +116,6 @@ const StepSchema = Type.Object({
   amount: Money(STEP, 'Negative: it reduces the payout.'),
 });
 
-/** Returns the steps of a settlement. */
 export function stepsOf(
   { carried, closing, outstanding, payable }: Settlement,
   lines: readonly Line[],

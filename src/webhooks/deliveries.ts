@@ -40,7 +40,6 @@ const EventId = Type.String({
   examples: ['0198c2f0-4a1b-7c3d-8e5f-0123456789ab'],
 });
 
-/** Returns the id of an event as the database has it. */
 const eventIdOf = (text: string) => text.replace(/^msg_(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
 
 const STATES = ['PENDING', 'DELIVERED', 'FAILED', 'KEPT'] as const;

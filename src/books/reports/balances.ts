@@ -27,7 +27,6 @@ group by grouping sets ((currency, account_kind), (currency))
 order by array_position(${[...ACCOUNT_KINDS, 'UNKNOWN']}::text[], account_kind)`,
 };
 
-/** The balances of kinds of accounts. */
 const held = (...kinds: readonly string[]) =>
   sql`coalesce(sum(balance_minor) filter (where account_kind = any (${kinds}::text[])), 0)`;
 
@@ -64,7 +63,6 @@ export const trialBalance: Declaration = {
   breakdowns: { merchant: [byMerchant] },
 };
 
-/** The balance of kinds of accounts at the end of a day. */
 const heldAtEnd = (...kinds: readonly string[]) =>
   money(held(...kinds), balance({ account: kinds.join(), to: '{day}' }));
 

@@ -233,7 +233,6 @@ export type Lines = About & {
   lines(service: Service, wanted: Wanted): AsyncIterable<Static<typeof Cells>>;
 };
 
-/** Returns the figures of a table. */
 export const figuresOf = ({ columns }: Pick<Definition, 'columns'>): Readonly<Record<string, Figure>> =>
   Object.fromEntries(
     Object.entries<Column | Made>(columns).flatMap(([name, each]) =>
@@ -241,7 +240,6 @@ export const figuresOf = ({ columns }: Pick<Definition, 'columns'>): Readonly<Re
     ),
   );
 
-/** Returns the columns of a table with their formats. */
 export const formatsOf = ({ columns }: Pick<Definition, 'columns'>): Readonly<Record<string, Format>> =>
   Object.fromEntries(
     Object.entries<Column | Made>(columns).map(([name, each]) => [
@@ -294,7 +292,6 @@ export function rendered<Column extends string>(
   return Object.fromEntries(cells);
 }
 
-/** Makes the tables of a definition. */
 export async function tablesOf(definition: Definition, scope: Scope): Promise<Table[]> {
   const { section, columns, isOfClosedDays, limit, number } = definition;
   if (isOfClosedDays && !scope.isClosed) return [];

@@ -80,7 +80,6 @@ export const floatStatement: Declaration = {
   ofMerchant: 'always',
 };
 
-/** Returns the lines that were booked on a merchant's floats. */
 const floatLines = (merchantId: number, from: Date, to: Date): Sql => sql`
 select j.id, j.occurred_at, j.booked_at, j.kind::text as kind, j.currency,
   coalesce(j.reference, b.reference) as reference,

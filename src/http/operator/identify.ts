@@ -65,7 +65,6 @@ function tokenOf(service: Service, authorization = ''): string | undefined {
   return text !== undefined && isToken(service, text) ? text : undefined;
 }
 
-/** What a principal has of the request. */
 const sentBy = ({ ip, id }: FastifyRequest) => ({ origin: ip, requestId: id });
 
 async function identifyMachine(

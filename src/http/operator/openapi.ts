@@ -67,7 +67,6 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 100 },
 };
 
-/** Returns the document as plain JSON. */
 export function describeApi({ name, title, description, operations }: DescribedApi): Json {
   const paths: Record<string, Record<string, object>> = {};
   for (const operation of operations) {

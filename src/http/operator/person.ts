@@ -28,7 +28,6 @@ type Kind = 'session' | 'begun' | 'enrolling' | 'oidc';
 
 const BASES = { operator: '__Host-scrip_console', portal: '__Host-scrip_portal' } as const;
 
-/** Returns the name of a cookie. */
 export const cookieName = (kind: Kind, door: Door) =>
   kind === 'session' ? BASES[door] : `${BASES[door]}_${kind}`;
 
@@ -206,7 +205,6 @@ export function signedIn<Body extends TObject, Answer extends TSchema = TVoid>(
   return visiting(called, shapes, async (asked) => run({ ...asked, ...(await requireSession(asked)) }));
 }
 
-/** Serves a route at a door. */
 export function serveRoute(
   app: FastifyInstance,
   desk: Desk,
