@@ -280,9 +280,7 @@ function Tables({ of, formats, figures, given }: TablesProps) {
               const text = item[name];
               if (typeof text !== 'string') return undefined;
               if (name === 'days') return text.replace('-', '–');
-              return isWord(formats[name]) || text === 'total' || text === 'later'
-                ? kind(text, name)
-                : undefined;
+              return isWord(formats[name], text) ? kind(text, name) : undefined;
             }}
           />
         </Panel>
@@ -291,7 +289,8 @@ function Tables({ of, formats, figures, given }: TablesProps) {
   );
 }
 
-const isWord = (format: string | undefined) => format === 'word' || format === 'scope';
+const isWord = (format: string | undefined, text: string) =>
+  format === 'word' || format === 'scope' || text === 'total' || text === 'later';
 const isNumber = (format: string | undefined) => /^(count|number|percent)$/.test(format ?? '');
 const COLUMNS_MAX = 9;
 
@@ -331,14 +330,20 @@ const KINDS: Readonly<Record<string, Kind>> = {
 
 function Exports({ of, formats }: { of: Report; formats: Formats }) {
   const texts = useTexts().list;
+  const { label, kind } = useWords();
   const whenLoaded = useWhenLoaded();
   const columns = [...new Set(of.tables.flatMap((table) => ['section', 'currency', ...table.columns]))];
   const items = of.tables.flatMap((table) =>
     table.rows.map((row) => ({ ...flat(row), section: table.section ?? '', currency: table.currency })),
   );
   const file = `${of.report}-${of.from}-${of.to}`;
-  const kinds = (name: string) => KINDS[formats[name] ?? ''] ?? 'text';
-  const xlsx = async () => (await loadXlsx()).saveXlsx(`${file}.xlsx`, columns, items, kinds);
+  const wordOf = (name: string, text: unknown) => {
+    if (typeof text !== 'string') return undefined;
+    return name === 'section' || isWord(formats[name], text) ? kind(text, name) : undefined;
+  };
+  const kindOf = (name: string) => KINDS[formats[name] ?? ''] ?? 'text';
+  const said = { label, kindOf, wordOf };
+  const xlsx = async () => (await loadXlsx()).saveXlsx(`${file}.xlsx`, columns, items, said);
   return (
     <Menu>
       <Menu.Target>

@@ -5,12 +5,16 @@ import { type Query, readPages } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
 import { saveCsv } from './csv.ts';
+import { plain } from './csv-text.ts';
 import { Dialog } from './dialog.tsx';
 import { useFormat } from './format.ts';
 import type { Item } from './item.ts';
 import { useListTexts } from './list-texts.ts';
 import { useWhenLoaded } from './loaded.ts';
 import { Problem } from './parts.tsx';
+import { isWordOf } from './value.tsx';
+import { useWords } from './words.ts';
+import type { Said } from './xlsx.ts';
 
 const ROWS_MAX = 50_000;
 const loadXlsx = () => import('./xlsx.ts');
@@ -24,6 +28,19 @@ type Props = {
   isPaged: boolean;
 };
 
+/** How a workbook says the fields of a list. */
+function useSaid(): Said {
+  const { yes, no } = useTexts().list;
+  const { label, kind } = useWords();
+  const { shapeOf } = useApp();
+  const said = (name: string, value: unknown): string | undefined => {
+    if (typeof value === 'boolean') return value ? yes : no;
+    if (Array.isArray(value)) return value.map((each) => said(name, each) ?? plain(each)).join(', ');
+    return typeof value === 'string' && isWordOf(shapeOf(name), value) ? kind(value, name) : undefined;
+  };
+  return { label, kindOf: (name) => (shapeOf(name).isMoney ? 'money' : 'any'), wordOf: said };
+}
+
 /** Exports exactly the filtered list: reads it to its end, shows the number of rows, then saves them. */
 export function Export({ path, query, columns, isWhole, isPaged }: Props) {
   const { action, list } = useTexts();
@@ -32,6 +49,7 @@ export function Export({ path, query, columns, isWhole, isPaged }: Props) {
   const [isOpen, setOpen] = useState(false);
   const [items, setItems] = useState<readonly Item[]>([]);
   const reading = useRef(0);
+  const said = useSaid();
   const whenLoaded = useWhenLoaded();
   const { mutate, error, isSuccess } = useMutation({
     mutationFn: async () => {
@@ -55,15 +73,13 @@ export function Export({ path, query, columns, isWhole, isPaged }: Props) {
     setOpen(false);
   };
   const names = [...new Set([...columns, ...(isWhole ? Object.keys(items[0] ?? {}) : [])])];
-  const { shapeOf } = useApp();
   const file = path.slice(1).replaceAll('/', '-');
   const csv = () => {
     saveCsv(`${file}.csv`, names, items);
     close();
   };
-  const kinds = (name: string) => (shapeOf(name).isMoney ? 'money' : 'any');
   const xlsx = () =>
-    whenLoaded(async () => (await loadXlsx()).saveXlsx(`${file}.xlsx`, names, items, kinds), close);
+    whenLoaded(async () => (await loadXlsx()).saveXlsx(`${file}.xlsx`, names, items, said), close);
   return (
     <>
       <Button variant="default" onClick={open}>

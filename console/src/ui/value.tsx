@@ -1,6 +1,7 @@
 import { CopyButton, UnstyledButton } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import type { Shape } from '../described.ts';
 import type { Figure as Declared } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
@@ -111,6 +112,10 @@ const LONG_ID = /^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,})$/;
 const CODE = /^(?=.*\d)[^\s@]+$/;
 const CAPITALS = /^[A-Z]{3,}(_[A-Z]+)*$/;
 
+/** Whether a text is a word of a closed list. */
+export const isWordOf = ({ words }: Shape, text: string): boolean =>
+  words.includes(text) || (words.length > 0 && CAPITALS.test(text));
+
 const ADDRESS = /^[^\s@]+@[^\s@]+$/;
 
 /** An email address breaks before its domain. */
@@ -146,8 +151,7 @@ export function Value(props: ValueProps): ReactNode {
   const { shapeOf } = useApp();
   const { yes, no, all } = useTexts().list;
   const shape = shapeOf(name);
-  const isWord = (text: string) =>
-    shape.words.includes(text) || (shape.words.length > 0 && CAPITALS.test(text));
+  const isWord = (text: string) => isWordOf(shape, text);
   if (value === null && shape.isList) return all;
   if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0))
     return <span className="quiet">–</span>;

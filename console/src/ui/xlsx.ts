@@ -21,6 +21,14 @@ function decimalsOf(currency: unknown): number {
   }
 }
 
+/** How a workbook, which people read, says the names and the words of the API. */
+export type Said = {
+  readonly label: (column: string) => string;
+  readonly kindOf: (column: string) => Kind;
+  /** A word of a closed list in the language of the page; undefined for any other value. */
+  readonly wordOf: (column: string, value: unknown) => string | undefined;
+};
+
 function toCell(kind: Kind, value: unknown, currency: unknown): Cell {
   if (value === null || value === undefined) return null;
   if (typeof value === 'number')
@@ -30,15 +38,20 @@ function toCell(kind: Kind, value: unknown, currency: unknown): Cell {
   return kind === 'any' && (isDay(value) || isTime(value)) ? { date: value } : plain(value);
 }
 
-/** Hands a list to the browser to save, as a workbook. The rows and the columns are those of its CSV. */
+/**
+ * Hands a list to the browser to save, as a workbook. It has the rows and the columns of the CSV, in the
+ * language of the page: programs read the CSV.
+ */
 export async function saveXlsx(
   fileName: string,
   columns: readonly string[],
   items: readonly Item[],
-  kindOf: (name: string) => Kind,
+  { label, kindOf, wordOf }: Said,
 ): Promise<void> {
-  const rows = items.map((item) => columns.map((name) => toCell(kindOf(name), item[name], item['currency'])));
+  const cellOf = (item: Item, name: string) =>
+    wordOf(name, item[name]) ?? toCell(kindOf(name), item[name], item['currency']);
+  const rows = items.map((item) => columns.map((name) => cellOf(item, name)));
   const pieces: BlobPart[] = [];
-  for await (const piece of writeXlsx([[...columns], ...rows])) pieces.push(piece as BlobPart);
+  for await (const piece of writeXlsx([columns.map(label), ...rows])) pieces.push(piece as BlobPart);
   save(fileName, new Blob(pieces));
 }
