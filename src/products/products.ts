@@ -43,12 +43,14 @@ const DAYS_MAX = 36_500;
 /** Whose an expired balance is. */
 export const EXPIRY_POLICIES = ['operator', 'issuer', 'unclaimed'] as const;
 
-export const ProductCode = Type.String({
-  'x-format': 'product',
+const CODE = {
   pattern: '^[A-Za-z0-9_.-]{1,50}$',
   description: 'The code of the product.',
   examples: [DEFAULT_PRODUCT],
-});
+};
+/** A code that no product has yet: a form has it typed, and not chosen. */
+const NewProductCode = Type.String(CODE);
+export const ProductCode = Type.String({ ...CODE, 'x-format': 'product' });
 
 const Activation = Word(['immediate', 'on-activation'] as const, {
   'x-labels': { immediate: 'At production', 'on-activation': 'At the till' },
@@ -340,7 +342,7 @@ const create = changing({
   path: '/products',
   input: {
     ...inSection('identity', {
-      code: ProductCode,
+      code: NewProductCode,
       name: Name,
       currency: Type.Optional(Currency),
       merchantId: Type.Optional(

@@ -99,6 +99,18 @@ async function sends(page: Page, action: string, fields: Readonly<Record<string,
   await page.getByText(outcome).first().waitFor();
 }
 
+test('a product is created by its form, and its page opens', { skip }, async (t) => {
+  const { page, faults } = await opened(t, '/products');
+  await page.getByRole('button', { name: 'Create product', exact: true }).click();
+  const dialog = page.getByRole('dialog');
+  for (const [label, text] of Object.entries({ Code: 'GIFT-EUR', Name: 'Gift card', Currency: 'EUR' }))
+    await dialog.getByRole('textbox', { name: label }).first().fill(text);
+  await dialog.getByRole('button', { name: 'Create product', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'Gift card' }).waitFor();
+  assert.equal(new URL(page.url()).pathname, '/console/products/GIFT-EUR');
+  assert.deepEqual(faults, []);
+});
+
 test('what seldom happens to money has a form on its page', { skip }, async (t) => {
   const stage = await openStage(t, { isClosed: false });
   const { sold, ask, owner } = stage;
