@@ -35,6 +35,9 @@ const FIRST = new RegExp(
 const DIALOG =
   /src\/ui\/dialog|components\/Modal(Base)?\/|styles\/(Overlay|ModalBase|Modal|InlineInput|Checkbox)\.layer/;
 
+/** What most pages need, and the overview does not: their head, and lists to choose from. */
+const PAGE = /components\/(ScrollArea|Tabs)\/|Combobox\/OptionsDropdown|src\/ui\/(page|same|thing|command)\./;
+
 /** The console and the portal are two pages of one build. src/http/console.ts serves it. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -56,6 +59,7 @@ export default defineConfig({
             // No page is a dialog at first.
             { name: 'dialog', test: DIALOG, includeDependenciesRecursively: false },
             { name: 'chart', test: /src\/charts\/(chart|panel)\./, includeDependenciesRecursively: false },
+            { name: 'page', minShareCount: 8, test: PAGE, includeDependenciesRecursively: false },
             // What a quarter of the pages need.
             { name: 'frame', minShareCount: 8 },
             // Small ones that the first page loads anyway, in one file instead of nine.

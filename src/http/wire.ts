@@ -149,10 +149,14 @@ export function parseJson(body: Uint8Array | undefined): unknown {
 }
 
 /**
- * Whether to compress an answer by gzip. The request must accept gzip (RFC 9110, 12.5.3), by its name or by
- * `*`, and must not prefer the plain answer. Without the header, the answer is not compressed.
+ * How to compress an answer: by the offered coding that the request prefers (RFC 9110, 12.5.3), among equals
+ * by the first. It accepts a coding by its name or by `*`. Undefined if it accepts none, prefers the plain
+ * answer, or says nothing.
  */
-export function prefersGzip(acceptEncoding: string | undefined): boolean {
+export function codingOf<Coding extends string>(
+  acceptEncoding: string | undefined,
+  offered: readonly Coding[],
+): Coding | undefined {
   const weights = new Map<string, number>();
   for (const each of (acceptEncoding ?? '').toLowerCase().split(',')) {
     const [, name = '', weight = '1'] = /^\s*([^\s;]+)\s*(?:;\s*q=([^\s]*)\s*)?$/.exec(each) ?? [];
@@ -160,9 +164,15 @@ export function prefersGzip(acceptEncoding: string | undefined): boolean {
     const isWeight = /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(weight);
     weights.set(name === 'x-gzip' ? 'gzip' : name, isWeight ? Number(weight) : 0);
   }
-  const gzip = weights.get('gzip') ?? weights.get('*') ?? 0;
-  return gzip > 0 && gzip >= (weights.get('identity') ?? 0);
+  const weightOf = (coding: Coding) => weights.get(coding) ?? weights.get('*') ?? 0;
+  const weight = Math.max(...offered.map(weightOf));
+  if (weight === 0 || weight < (weights.get('identity') ?? 0)) return undefined;
+  return offered.find((coding) => weightOf(coding) === weight);
 }
+
+/** Whether to compress an answer by gzip. */
+export const prefersGzip = (acceptEncoding: string | undefined): boolean =>
+  codingOf(acceptEncoding, ['gzip']) !== undefined;
 
 /** Whether a request asks for a page, as browsers do, by text/html in its Accept header. */
 export function prefersHtml(accept: string | undefined): boolean {

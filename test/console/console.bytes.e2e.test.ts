@@ -8,8 +8,8 @@ import { countTransferred, largest } from '../support/transferred.ts';
 
 const skip = await whyNoBrowser();
 const KB = 1_000;
-const SIGN_IN_MAX = 148 * KB;
-const OVERVIEW_MAX = 250 * KB;
+const SIGN_IN_MAX = 144 * KB;
+const OVERVIEW_MAX = 240 * KB;
 const IDLE_MS = 90_000;
 const IDLE_MAX = 20 * KB;
 

@@ -37,14 +37,17 @@ describe('the operator API', () => {
     );
     const made = await Promise.all(created);
     assert.deepEqual(new Set(made.map(({ status }) => status)), new Set([201]));
-    const [read, short, plain] = await Promise.all([
+    const [read, brotli, short, plain] = await Promise.all([
       api.get('/merchants'),
+      api.get('/merchants', { 'accept-encoding': 'gzip, deflate, br' }),
       api.get('/merchants?limit=1'),
       api.get('/merchants', { 'accept-encoding': 'identity' }),
     ]);
-    const encodings = [read, short, plain, ...made].map(({ headers }) => headers.get('content-encoding'));
-    assert.deepEqual(encodings, ['gzip', ...Array.from({ length: 10 }, () => null)]);
-    assert.deepEqual(plain.body, read.body);
+    const encodings = [read, brotli, short, plain, ...made].map(({ headers }) =>
+      headers.get('content-encoding'),
+    );
+    assert.deepEqual(encodings, ['gzip', 'br', ...Array.from({ length: 10 }, () => null)]);
+    assert.deepEqual([plain.body, brotli.body], [read.body, read.body]);
     assert.equal(short.headers.get('vary'), 'accept-encoding');
   });
 

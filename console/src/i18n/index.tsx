@@ -17,10 +17,6 @@ type Loaded = {
 /** What the pages behind the sign-in write the names and the sentences of the service with. */
 type Labelled = {
   readonly labels: Labels;
-  /** What two people agree on, by operation. The service states it in English. */
-  readonly agreements?: Readonly<Record<string, string>>;
-  /** What belongs into a field. The schemas describe it in English. */
-  readonly hints?: Readonly<Record<string, string>>;
   /** What a refusal says. The service says it in English. */
   readonly refusalOf?: (message: string, write: (value: string) => string) => string | undefined;
   /** Why figures have no entries. The service says it in English. */
@@ -44,14 +40,12 @@ const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
 const LOAD_LABELS: Readonly<Record<Language, () => Promise<Labelled>>> = {
   en: async () => await import('./en.labels.ts'),
   de: async () => {
-    const [{ labels }, { agreements }, { hints }, { unopened }, { refusalOf }] = await Promise.all([
+    const [{ labels }, { unopened }, { refusalOf }] = await Promise.all([
       import('./de.labels.ts'),
-      import('./de.agreements.ts'),
-      import('./de.actions.ts'),
       import('./de.figures.ts'),
       import('./de.refusals.ts'),
     ]);
-    return { labels, agreements, hints, unopened, refusalOf };
+    return { labels, unopened, refusalOf };
   },
 };
 export type Language = 'en' | 'de';

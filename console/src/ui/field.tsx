@@ -4,7 +4,8 @@ import { type ReactNode, useState } from 'react';
 import { help } from '../../generated/help.ts';
 import { type Fault, toBase64 } from '../api.ts';
 import type { Field } from '../described.ts';
-import { useLanguage, useTexts } from '../i18n/index.tsx';
+import { hints } from '../i18n/de.hints.ts';
+import { type Language, useLanguage, useTexts } from '../i18n/index.tsx';
 import { decode } from './csv-table.ts';
 import { useFormat } from './format.ts';
 import { useChoices } from './names.ts';
@@ -20,18 +21,23 @@ type FieldProps = {
   onChange(value: unknown): void;
 };
 
+/** English hints are the descriptions of the schemas; German ones serve fields of one name. */
+const hintOf: Readonly<Record<Language, (operation: string, field: string) => string | undefined>> = {
+  en: (operation, field) => help[`${operation}.${field}`],
+  de: (operation, field) => hints[`${operation}.${field}`] ?? hints[field],
+};
+
 /** The length from which a text gets several lines. */
 const LONG = 500;
 
 /** The input of a field of an operation, by its schema. */
 export function FieldInput({ operation, field, value, problem, onChange }: FieldProps) {
   const { label, word } = useWords();
-  const { hints } = useLanguage();
+  const { language } = useLanguage();
   const { name, type, options } = field;
   const shared = {
     label: label(name),
-    // German hints serve fields of one name; English ones are the descriptions of the schemas.
-    description: hints ? (hints[`${operation}.${name}`] ?? hints[name]) : help[`${operation}.${name}`],
+    description: hintOf[language](operation, name),
     error: problem && <FaultText of={problem} />,
     required: field.required && !field.nullable,
   };

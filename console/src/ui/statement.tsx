@@ -1,6 +1,7 @@
 import { Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
+import { agreements } from '../i18n/de.agreements.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useShown } from './changes.tsx';
 
@@ -9,10 +10,10 @@ export type Statement = Answer<'approval.show'>['statement'];
 
 /** Returns a statement of an operation in the language of the page. */
 export function useSentence(): (operation: string, of: Statement) => string {
-  const { agreements, texts } = useLanguage();
+  const { language, texts } = useLanguage();
   const shown = useShown();
   return (operation, { sentence, values }) =>
-    (agreements?.[operation] ?? sentence).replace(/\{(\w+)\}/g, (_all, name: string) =>
+    ((language === 'de' && agreements[operation]) || sentence).replace(/\{(\w+)\}/g, (_all, name: string) =>
       values[name] === null ? texts.keys.byOperator : shown(name, values[name]),
     );
 }

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { gzip } from 'node:zlib';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { recordRefusal } from '../../audit/refusals.ts';
 import { type Job, showJob } from '../../jobs/jobs.ts';
@@ -15,7 +15,7 @@ import { invalid, Problem } from '../../problem.ts';
 import { type File, parametersOf, typeOf } from '../../schema.ts';
 import { begun, JSON_TYPE, renameRequest } from '../answer.ts';
 import { Shares } from '../overload.ts';
-import { checkHead, parseJson, prefersGzip } from '../wire.ts';
+import { checkHead, codingOf, parseJson } from '../wire.ts';
 import { type Desk, PREFIXES } from './desk.ts';
 import { identifyAgain, identifyPrincipal } from './identify.ts';
 import type { DescribedApi } from './openapi.ts';
@@ -175,8 +175,9 @@ async function send(
   const text = JSON.stringify(alone ? { ...(output as object), ...ALONE } : output);
   if (effect !== 'read') return reply.send(text);
   reply.header('vary', 'accept-encoding');
-  if (text.length < PACKED_MIN || !prefersGzip(request.headers['accept-encoding'])) return reply.send(text);
-  return reply.header('content-encoding', 'gzip').send(await pack(text));
+  const coding = codingOf(request.headers['accept-encoding'], CODINGS);
+  if (text.length < PACKED_MIN || !coding) return reply.send(text);
+  return reply.header('content-encoding', coding).send(await PACK[coding](text));
 }
 
 /**
@@ -184,7 +185,12 @@ async function send(
  * packet. Answers of changes are not compressed, since the length of a compressed text hints at the secrets
  * in it.
  */
-const pack = promisify(gzip);
+const PACK = {
+  // As quick as gzip at this quality, and a tenth shorter.
+  br: (text: string) => promisify(brotliCompress)(text, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: promisify(gzip),
+};
+const CODINGS = ['br', 'gzip'] as const;
 const PACKED_MIN = 1_000;
 
 /** What an answer adds if one person performed what two people have to agree on. */
