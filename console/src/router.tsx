@@ -71,10 +71,10 @@ export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
     return <Gate>{Shell ? <Shell menu={menu}>{children}</Shell> : <Busy />}</Gate>;
   }
   function NotFound() {
-    const { notFound } = useTexts().problem;
+    const { nav, problem } = useTexts();
     return (
       <Inside>
-        <Head title={notFound} />
+        <Head title={problem.notFound} back={{ to: '/', label: nav.overview }} />
       </Inside>
     );
   }

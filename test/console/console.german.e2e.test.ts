@@ -71,7 +71,7 @@ const UNSAID = `(() => {
 
 /** A line of the tree of a screen reader for something without a name. */
 const NAMELESS =
-  /^\s*- (button|link|textbox|combobox|checkbox|radio|spinbutton|searchbox|tab|menuitem|dialog|region|group)(?=:|$| \[)/;
+  /^\s*- (button|link|textbox|combobox|checkbox|radio|spinbutton|searchbox|tab|tablist|table|menuitem|dialog|region|group)(?=:|$| \[)/;
 
 async function listen(page: Page, place: string): Promise<string[]> {
   const tree = await page.locator('body').ariaSnapshot();

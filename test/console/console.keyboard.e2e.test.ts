@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
 import { inaccessible, openBrowser, pageOf, ready, whyNoBrowser } from '../support/chromium.ts';
-import { goes, opened, openStage } from '../support/console.scene.ts';
+import { goes, opened, openStage, visit } from '../support/console.scene.ts';
 
 /** The console without a mouse: where the focus begins, stays and returns. */
 
@@ -21,6 +21,23 @@ test('a page begins with its skip link, at its top', { skip }, async (t) => {
   await page.keyboard.press('Enter');
   await page.keyboard.press('Tab');
   await focused(page.getByRole('main').getByRole('link', { name: 'Merchants' }));
+});
+
+test('a screen reader says the title of each page that opens without a load, also of none', {
+  skip,
+}, async (t) => {
+  const { page } = await opened(t, '/merchants');
+  const said = page.locator('[role=status]#announced');
+  assert.equal(await said.textContent(), '');
+  const name = 'Products';
+  await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name }).click();
+  await said.getByText(name, { exact: true }).waitFor();
+  await page.getByRole('table', { name, exact: true }).waitFor();
+  // An old link leads somewhere else.
+  await visit(page, 'console', '/nowhere');
+  await said.getByText('This page does not exist.', { exact: true }).waitFor();
+  await page.getByRole('main').getByRole('link', { name: 'Overview' }).click();
+  await said.getByText('Overview', { exact: true }).waitFor();
 });
 
 test('a menu and a dialog are accessible, hold the focus, and give it back', { skip }, async (t) => {

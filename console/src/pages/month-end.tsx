@@ -163,7 +163,7 @@ function Compared({ month, before }: { month: Month; before: Month | undefined }
         {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach it */}
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for inputs */}
         <div className="table-scroll" role="group" aria-label={currency} tabIndex={0}>
-          <table className="rows">
+          <table className="rows" aria-label={`${texts.compared} · ${currency}`}>
             <thead>
               <tr>
                 <th scope="col" className="from-edge">

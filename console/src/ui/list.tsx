@@ -7,6 +7,7 @@ import {
   type ReactNode,
   type RefObject,
   Suspense,
+  use,
   useEffect,
   useEffectEvent,
   useId,
@@ -21,7 +22,7 @@ import { useFormat } from './format.ts';
 import type { Item } from './item.ts';
 import { AGAIN_MS } from './items.ts';
 import { type ListProps, shownAs } from './lists.tsx';
-import { Empty, Problem } from './parts.tsx';
+import { Empty, PartName, Problem, usePartName } from './parts.tsx';
 import { pageOf } from './places.ts';
 import { type Selection, useSelection } from './selection.ts';
 import { isTight, Value } from './value.tsx';
@@ -61,6 +62,7 @@ export function List(props: ListProps) {
   const { search, fixed = {}, limit = 50 } = props;
   const { narrow, cell, actions } = { ...shownAs(props.of), ...props };
   const texts = useTexts().list;
+  const part = use(PartName);
   const { operations, door, shapeOf, session } = useApp();
   const pathname = useRouterState({ select: ({ location }) => location.pathname });
   const operation = operations?.get(props.of);
@@ -165,16 +167,18 @@ export function List(props: ListProps) {
       {isPending && !error && <Waiting rows={Math.min(limit, 8)} />}
       {data && items.length === 0 && nothing}
       {items.length > 0 && (
-        <Rows
-          items={items}
-          columns={columns}
-          selection={props.bulk && selection}
-          figures={figuresIn(operation?.figures, 'items')}
-          around={query}
-          sorts={sorts}
-          sort={sort}
-          {...shown}
-        />
+        <PartName value={props.title ?? part}>
+          <Rows
+            items={items}
+            columns={columns}
+            selection={props.bulk && selection}
+            figures={figuresIn(operation?.figures, 'items')}
+            around={query}
+            sorts={sorts}
+            sort={sort}
+            {...shown}
+          />
+        </PartName>
       )}
       {hasNextPage && !props.brief && (
         <Group justify="center" p="sm">
@@ -265,7 +269,7 @@ export function Rows(props: RowsProps) {
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and the keyboard must reach it
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for inputs
     <div className="table-scroll" role="group" aria-label={texts.table} tabIndex={0}>
-      <table className="rows">
+      <table className="rows" {...usePartName()}>
         <thead>
           <tr>
             {columns.map((name, index) => (

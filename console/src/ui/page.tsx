@@ -9,7 +9,7 @@ import { type Filters, useChangeFilters, useFilters } from './address.ts';
 import { Icon, type IconName } from './icons.tsx';
 import { List } from './list.tsx';
 import type { ListProps } from './lists.tsx';
-import { Busy, Empty, Head } from './parts.tsx';
+import { Busy, Empty, Head, PartName } from './parts.tsx';
 import { pageOf } from './places.ts';
 import { Same } from './same.tsx';
 import { State } from './value.tsx';
@@ -103,16 +103,18 @@ export function PageTabs({ tabs }: TabsProps) {
     change({ tab: key === tabs[0]?.key ? undefined : (key ?? undefined) });
   return (
     <Tabs value={open} onChange={choose} keepMounted={false}>
-      <Tabs.List mb="md">
+      <Tabs.List mb="md" aria-labelledby="title">
         {tabs.map(({ key, label }) => (
           <Tabs.Tab key={key} value={key} ref={key === open ? tabIntoView : undefined}>
             {label}
           </Tabs.Tab>
         ))}
       </Tabs.List>
-      {tabs.map(({ key, body }) => (
+      {tabs.map(({ key, label, body }) => (
         <Tabs.Panel key={key} value={key}>
-          <Suspense fallback={<Busy />}>{body}</Suspense>
+          <PartName value={label}>
+            <Suspense fallback={<Busy />}>{body}</Suspense>
+          </PartName>
         </Tabs.Panel>
       ))}
     </Tabs>

@@ -1,11 +1,19 @@
 import { Alert, Anchor, Button, Group, Loader, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useEffect } from 'react';
+import { createContext, type FormEvent, type ReactNode, use, useEffect } from 'react';
 import { ApiProblem, type Fault } from '../api.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
 import { useFormat } from './format.ts';
 import { isDay, isTime } from './format-of.ts';
 import { useWords } from './words.ts';
+
+/** The name of a part of the page. What has no name of its own has that of its part, or of the page. */
+export const PartName = createContext<string | undefined>(undefined);
+
+export const usePartName = () => {
+  const name = use(PartName);
+  return name === undefined ? { 'aria-labelledby': 'title' } : { 'aria-label': name };
+};
 
 type HeadProps = {
   readonly title: ReactNode;
@@ -64,7 +72,9 @@ export function Head({ title, name, note, back, children }: HeadProps) {
             ← {back.label}
           </Anchor>
         )}
-        <Title order={1}>{title}</Title>
+        <Title order={1} id="title">
+          {title}
+        </Title>
         {note && (
           <Text className="quiet" size="sm" component="div" mt={2}>
             {note}
@@ -87,6 +97,7 @@ export function Panel({
   padded?: boolean;
   children: ReactNode;
 }) {
+  const part = use(PartName);
   return (
     <section className="panel" aria-label={title}>
       {title && (
@@ -95,7 +106,9 @@ export function Panel({
           {aside}
         </div>
       )}
-      {padded ? <div className="panel-body">{children}</div> : children}
+      <PartName value={title ?? part}>
+        {padded ? <div className="panel-body">{children}</div> : children}
+      </PartName>
     </section>
   );
 }
