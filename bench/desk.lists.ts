@@ -1,4 +1,4 @@
-import { maskCode } from '../src/ledger/transactions.ts';
+import { maskCode } from '../src/ledger/transaction.ts';
 import { DAY_MS, isoDay } from '../src/time.ts';
 import { codeOf } from './fill.ts';
 import type { Stage } from './stage.ts';

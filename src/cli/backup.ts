@@ -33,7 +33,7 @@ import {
   say,
 } from './output.ts';
 import { countOf, parseUtc } from './parse.ts';
-import { listenForStop, type Stop } from './processes.ts';
+import { listenForStop, type Stop } from './signals.ts';
 import { readVersion } from './usage.ts';
 
 const KEEP_MAX = 10_000;

@@ -14,7 +14,7 @@ import { addExport } from './export.ts';
 import { untilStopped } from './open.ts';
 import { explainOutcome, fail, interrupted, notFound, printJson } from './output.ts';
 import { performWith } from './perform.ts';
-import type { Stop } from './processes.ts';
+import type { Stop } from './signals.ts';
 import { showProgress } from './progress.ts';
 
 const POLL_MS = 200;

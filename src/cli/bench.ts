@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { fail, printJson, printTable, say } from './output.ts';
 import { countOf, parseOrigin } from './parse.ts';
-import { listenForStop } from './processes.ts';
+import { listenForStop } from './signals.ts';
 import { type Card, CREATE, STEPS, type Step, StepFailed, Till } from './till.ts';
 
 /** `scrip bench`: how many sales a second an installation answers, measured from outside. */

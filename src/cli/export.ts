@@ -19,7 +19,7 @@ import {
 } from './output.ts';
 import { oneOf } from './parse.ts';
 import { parseAs, requireApproval } from './perform.ts';
-import type { Stop } from './processes.ts';
+import type { Stop } from './signals.ts';
 import { showProgress } from './progress.ts';
 import { actor } from './usage.ts';
 

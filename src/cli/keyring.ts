@@ -19,8 +19,8 @@ import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation
 import { untilStopped } from './open.ts';
 import { explainOutcome, fail, interrupted, printJson, say, wrongUsage } from './output.ts';
 import { requireApproval } from './perform.ts';
-import { listenForStop, type Stop } from './processes.ts';
 import { showProgress } from './progress.ts';
+import { listenForStop, type Stop } from './signals.ts';
 import { actor } from './usage.ts';
 
 type Json = { json?: boolean };

@@ -21,7 +21,7 @@ import { ensureDefaultProduct } from '../products/products.ts';
 import { flushDeclines } from '../vouchers/declines.ts';
 import { deploymentOf } from './deployment.ts';
 import { explainOutcome, interrupted, unavailable, unknownOutcome } from './output.ts';
-import { listenForStop, type Stop } from './processes.ts';
+import { listenForStop, type Stop } from './signals.ts';
 import { actor, readVersion } from './usage.ts';
 
 /**

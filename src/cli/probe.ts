@@ -7,7 +7,7 @@ import { createLogger } from '../log.ts';
 import { described } from '../monitor/metrics.ts';
 import { printFields, printJson, say, wrongUsage } from './output.ts';
 import { countOf, parseOrigin } from './parse.ts';
-import { listenForStop, type Stop } from './processes.ts';
+import { listenForStop, type Stop } from './signals.ts';
 import { STEPS, type Step, StepFailed, Till } from './till.ts';
 
 /**

@@ -3,48 +3,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { StartError } from '../db/errors.ts';
-
-/**
- * A request to stop a process: SIGTERM, Ctrl-C, or a closed terminal. After it starts to listen, no signal
- * ends the process directly, so that nothing it has started is left behind.
- */
-export type Stop = {
-  /** Resolves at the first signal. */
-  readonly asked: Promise<void>;
-  /** Resolves at the second signal: the user does not want to wait. */
-  readonly urged: Promise<void>;
-  readonly isAsked: () => boolean;
-  /** The first signal, if there was one. */
-  readonly signal: () => NodeJS.Signals | undefined;
-};
-
-/**
- * npm forwards the Ctrl-C that the terminal has already sent to all processes. Two signals within this time
- * count as one.
- */
-const ECHO_MS = 500;
-
-export function listenForStop(): Stop {
-  const asked = Promise.withResolvers<void>();
-  const urged = Promise.withResolvers<void>();
-  let first: { readonly atMs: number; readonly signal: NodeJS.Signals } | undefined;
-  const ask = (signal: NodeJS.Signals) => {
-    const nowMs = performance.now();
-    if (first === undefined) {
-      first = { atMs: nowMs, signal };
-      asked.resolve();
-    } else if (nowMs - first.atMs > ECHO_MS) {
-      urged.resolve();
-    }
-  };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ask);
-  return {
-    asked: asked.promise,
-    urged: urged.promise,
-    isAsked: () => first !== undefined,
-    signal: () => first?.signal,
-  };
-}
+import type { Stop } from './signals.ts';
 
 /**
  * Several processes answer on one port. The first one starts the database, does the background work and

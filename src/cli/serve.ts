@@ -13,15 +13,9 @@ import { addressToCall, baseUrlOf, isLoopback } from '../network.ts';
 import type { Opened } from './open.ts';
 import { wrongUsage } from './output.ts';
 import { countOf } from './parse.ts';
-import {
-  countProcesses,
-  isOneOfSeveral,
-  listenForStop,
-  PROCESSES_MAX,
-  type Stop,
-  startProcesses,
-} from './processes.ts';
+import { countProcesses, isOneOfSeveral, PROCESSES_MAX, startProcesses } from './processes.ts';
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
+import { listenForStop, type Stop } from './signals.ts';
 import { runService, startBackground, startMetrics } from './work.ts';
 
 /** How long the service waits after Ctrl-C for connections to end: no load balancer has to notice. */

@@ -7,7 +7,7 @@ import { type Published, readPublished, writePublic } from '../books/publish.ts'
 import { type Signer, signerOf } from '../keyring/ring.ts';
 import { writeWhole } from './file.ts';
 import { fail, numberOf, printJson, say } from './output.ts';
-import { listenForStop } from './processes.ts';
+import { listenForStop } from './signals.ts';
 
 export function registerWitness(program: Command): void {
   program

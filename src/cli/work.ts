@@ -21,7 +21,8 @@ import { startDelivery } from '../webhooks/deliver.ts';
 import { dropDeliveries, endAbandoned } from '../webhooks/record.ts';
 import { createSender } from '../webhooks/send.ts';
 import { type Opened, openService } from './open.ts';
-import { isOneOfSeveral, leaveProcesses, listenForStop, type Stop } from './processes.ts';
+import { isOneOfSeveral, leaveProcesses } from './processes.ts';
+import { listenForStop, type Stop } from './signals.ts';
 
 /**
  * All work that runs by the calendar, in UTC. Tills go on beside it, and so do long readers such as reports

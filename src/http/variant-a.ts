@@ -1,13 +1,12 @@
 import Type from 'typebox';
 import { generate } from '../batches/generate.ts';
 import {
-  findTransaction,
   type Transaction as LedgerTransaction,
-  listTransactions,
   type RedemptionUpdate,
   transactionData,
   updateData,
-} from '../ledger/transactions.ts';
+} from '../ledger/transaction.ts';
+import { findTransaction, listTransactions } from '../ledger/transactions.ts';
 import { toNumber } from '../money.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { findUpdate, updateRedemption } from '../redemptions/update.ts';

@@ -1,11 +1,7 @@
 import Type from 'typebox';
 import { generate } from '../batches/generate.ts';
-import {
-  findTransaction,
-  type Transaction as LedgerTransaction,
-  listTransactions,
-  transactionData,
-} from '../ledger/transactions.ts';
+import { type Transaction as LedgerTransaction, transactionData } from '../ledger/transaction.ts';
+import { findTransaction, listTransactions } from '../ledger/transactions.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import type { FieldError } from '../refusal.ts';
 import { Nullable } from '../schema.ts';

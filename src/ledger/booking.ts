@@ -13,7 +13,7 @@ import {
 import { endHold, holdFloat, releaseHold, releaseVoided } from './holds.ts';
 import { newId } from './id.ts';
 import { ensureAccounts } from './journal.ts';
-import type { Outcome } from './transactions.ts';
+import type { Outcome } from './transaction.ts';
 
 /**
  * Books the requests of merchants under their references, and finds what was booked under one. Only this file

@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { none } from '../figure.ts';
 import { checkReference } from '../ledger/claims.ts';
-import type { Outcome } from '../ledger/transactions.ts';
+import type { Outcome } from '../ledger/transaction.ts';
 import { actFor, permit } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { alone, type Caller, changing, NO_COMMAND, reading, tableOf } from '../operation.ts';

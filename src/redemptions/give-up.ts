@@ -3,7 +3,7 @@ import { auditFirst } from '../audit/audit.ts';
 import type { Context, Operator } from '../context.ts';
 import { checkReference, giveUpReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { maskCode, type RedemptionUpdate } from '../ledger/transactions.ts';
+import { maskCode, type RedemptionUpdate } from '../ledger/transaction.ts';
 import { permit } from '../merchants/merchants.ts';
 import { toNumber } from '../money.ts';
 import { Refusal } from '../refusal.ts';

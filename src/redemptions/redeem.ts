@@ -4,7 +4,7 @@ import { type HotStatement, plainArray, textArray } from '../db/sql.ts';
 import { askedBy, type Booked, type BookingRequest, book, booking, limitIds } from '../ledger/booking.ts';
 import { checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import type { Outcome } from '../ledger/transactions.ts';
+import type { Outcome } from '../ledger/transaction.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { toPositiveUnits } from '../money.ts';
 import { lookUp } from '../vouchers/look-up.ts';

@@ -12,7 +12,7 @@ import {
 } from '../ledger/booking.ts';
 import { checkLookupReference, checkReference } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
-import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transactions.ts';
+import { type RedemptionUpdate, toUpdate, type UpdateRow } from '../ledger/transaction.ts';
 import { permitAmount } from '../merchants/merchants.ts';
 import { toNumber, toUnits } from '../money.ts';
 import { type Decline, Refusal, refusalOf } from '../refusal.ts';

@@ -6,7 +6,7 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { idFloor } from '../ledger/id.ts';
 import { listOf, MovementWord, reversalsOf, TRANSACTION_KINDS } from '../ledger/kinds.ts';
-import { maskCode } from '../ledger/transactions.ts';
+import { maskCode } from '../ledger/transaction.ts';
 import { listing } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { reading, tableOf } from '../operation.ts';

@@ -5,7 +5,7 @@ import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
-import { maskCode } from '../ledger/transactions.ts';
+import { maskCode } from '../ledger/transaction.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';

@@ -4,7 +4,7 @@ import type { Service } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { ENTRY, none, REQUESTED, when } from '../figure.ts';
 import { declined } from '../ledger/journal.ts';
-import { maskCode } from '../ledger/transactions.ts';
+import { maskCode } from '../ledger/transaction.ts';
 import { merchantNamed } from '../merchants/merchants.ts';
 import { type Agreed, type Asked, type Caller, reading } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';

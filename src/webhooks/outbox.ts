@@ -10,7 +10,7 @@ import {
   transactionData,
   type UpdateRow,
   updateData,
-} from '../ledger/transactions.ts';
+} from '../ledger/transaction.ts';
 
 /** The events (docs/reference/webhooks.md). An endpoint takes some of these, or all. */
 export const EVENTS = [

@@ -2,7 +2,7 @@
  * `node test/citus/start.ts [DATABASE]`: runs a coordinator and two workers with a database (`scrip`)
  * until Ctrl-C, and prints their addresses. Leaves nothing behind.
  */
-import { listenForStop } from '../../src/cli/processes.ts';
+import { listenForStop } from '../../src/cli/signals.ts';
 import { leavingNothing, temporaryFolder } from '../support/leave-nothing.ts';
 import { createOnAll, startCitus } from './cluster.ts';
 

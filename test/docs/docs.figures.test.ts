@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { CHANGED, digestOf } from '../../bench/measured.ts';
+import { CHANGED, digestOf, measuredCode } from '../../bench/measured.ts';
 
 /** Figures say when the code that they measure has changed since. */
 
@@ -35,3 +35,11 @@ for (const { name, heading, text } of sections)
       `say ${CHANGED} below its mark, or measure again, and mark the figures with ${today} and without it`,
     );
   });
+
+test('comments and imports do not make figures older, and any other line does', () => {
+  const code =
+    "import { one,\n  two } from './a.ts';\n/**\n * Why.\n */\nconst sum = one + two;\n  // and\nrun(sum);\n";
+  assert.equal(measuredCode('a.ts', code), 'const sum = one + two;\nrun(sum);\n');
+  assert.equal(measuredCode('a.sql', '-- why\nselect 1; -- one\n  -- and\n'), 'select 1; -- one\n');
+  assert.equal(measuredCode('a.py', '# why\n'), '# why\n');
+});

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { checkLookupReference, checkReference } from '../../src/ledger/claims.ts';
 import { idFloor, newId } from '../../src/ledger/id.ts';
-import { maskCode } from '../../src/ledger/transactions.ts';
+import { maskCode } from '../../src/ledger/transaction.ts';
 
 const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const timeOf = (id: string) => Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { Context } from '../../src/context.ts';
-import { findTransaction, listTransactions, type Transaction } from '../../src/ledger/transactions.ts';
+import type { Transaction } from '../../src/ledger/transaction.ts';
+import { findTransaction, listTransactions } from '../../src/ledger/transactions.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { findUpdate, updateRedemption } from '../../src/redemptions/update.ts';
 import { activate } from '../../src/vouchers/activate.ts';

@@ -12,7 +12,7 @@ import type { BatchData, BatchVoucher } from '../../src/http/fields.ts';
 import type * as A from '../../src/http/variant-a.ts';
 import type * as B from '../../src/http/variant-b.ts';
 import { NO_TRANSACTION } from '../../src/http/variant-b.ts';
-import type { transactionData, updateData } from '../../src/ledger/transactions.ts';
+import type { transactionData, updateData } from '../../src/ledger/transaction.ts';
 import { type FieldError, REFUSALS } from '../../src/refusal.ts';
 import type { EventType, TEST_EVENT } from '../../src/webhooks/outbox.ts';
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listenForStop } from '../../src/cli/processes.ts';
+import { listenForStop } from '../../src/cli/signals.ts';
 
 /**
  * A run stops what it starts (databases, services, folders, mounts), the last one first: at its end, when it

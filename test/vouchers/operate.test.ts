@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { Context, Operator } from '../../src/context.ts';
-import { maskCode } from '../../src/ledger/transactions.ts';
+import { maskCode } from '../../src/ledger/transaction.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import {

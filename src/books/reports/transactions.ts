@@ -1,7 +1,7 @@
 import type { Service } from '../../context.ts';
 import { type Sql, sql } from '../../db/sql.ts';
 import { listOf, reversalsOf, TRANSACTION_KINDS } from '../../ledger/kinds.ts';
-import { maskCode } from '../../ledger/transactions.ts';
+import { maskCode } from '../../ledger/transaction.ts';
 import { daysOf, type Lines, openScope, rendered, type Wanted } from './report.ts';
 
 /** The number of rows that are read at a time. */
