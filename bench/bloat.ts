@@ -80,10 +80,15 @@ async function redeemAll(stage: Stage, redemptions: number): Promise<void> {
 }
 
 async function allSizes({ owner }: Stage): Promise<Sizes[]> {
+  // The journal is partitioned: a table's own size is that of its leaves.
   const { rows } = await owner.query(
-    `select round(pg_table_size(t::regclass) / ${MB})::int as "tableMb",
-      round(pg_indexes_size(t::regclass) / ${MB})::int as "indexesMb"
-     from unnest($1::text[]) t`,
+    `select round(sum(pg_table_size(p.relid)) / ${MB})::int as "tableMb",
+      round(sum(pg_indexes_size(p.relid)) / ${MB})::int as "indexesMb"
+     from unnest($1::text[]) with ordinality t (name, place) cross join lateral (
+       select relid from pg_partition_tree(t.name::regclass) where isleaf
+       union select t.name::regclass
+     ) p
+     group by t.place order by t.place`,
     [TABLES],
   );
   return rows;

@@ -14,8 +14,8 @@ import { addExport } from './export.ts';
 import { untilStopped } from './open.ts';
 import { explainOutcome, fail, interrupted, notFound, printJson } from './output.ts';
 import { performWith } from './perform.ts';
-import type { Stop } from './signals.ts';
 import { showProgress } from './progress.ts';
+import type { Stop } from './signals.ts';
 
 const POLL_MS = 200;
 /** A batch that has not grown for this long has no worker. This process then produces it. */

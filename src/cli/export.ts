@@ -19,8 +19,8 @@ import {
 } from './output.ts';
 import { oneOf } from './parse.ts';
 import { parseAs, requireApproval } from './perform.ts';
-import type { Stop } from './signals.ts';
 import { showProgress } from './progress.ts';
+import type { Stop } from './signals.ts';
 import { actor } from './usage.ts';
 
 type Design = { readonly format: string; readonly font?: string; readonly language?: string };

@@ -11,8 +11,8 @@ import { addVoucherExport } from './export.ts';
 import { untilStopped } from './open.ts';
 import { interrupted, numberOf, printJson, say } from './output.ts';
 import { performWith } from './perform.ts';
-import type { Stop } from './signals.ts';
 import { showProgress } from './progress.ts';
+import type { Stop } from './signals.ts';
 
 const POLL_MS = 250;
 
