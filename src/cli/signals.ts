@@ -43,7 +43,10 @@ export function listenForStop(): Stop {
   };
 }
 
-/** Calls `end` at a signal as long as nothing else listens (`listenForStop`): nothing has begun that must be finished. */
+/**
+ * Calls `end` at a signal as long as nothing else listens (`listenForStop`): nothing has begun that must be
+ * finished.
+ */
 export function endOnSignal(end: () => Promise<void>): void {
   for (const signal of SIGNALS)
     process.on(signal, () => {

@@ -163,7 +163,7 @@ const statementsStandBesideTheirCaller: Rule = (files) => {
 const HOT_ROWS = [
   'ledger/booking',
   'ledger/claims',
-  'ledger/transactions',
+  'ledger/transaction',
   'vouchers/balance',
   'webhooks/outbox',
 ];
