@@ -240,6 +240,7 @@ export class ByHand {
     const columns: Readonly<Record<string, readonly [string, bigint]>> = {
       REDEMPTION: ['redeemed', 1n],
       CASH_OUT: ['cashedOut', 1n],
+      REFUND: ['refunded', 1n],
       FEE: ['commission', 1n],
       FEE_REVERSAL: ['commission', -1n],
       FEE_VAT: ['vat', 1n],
