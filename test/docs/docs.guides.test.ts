@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { readPages } from '../../docs/site/pages.ts';
 import { type CodeName, nameOf } from '../../sdk/src/codes.ts';
 import { messageFor } from '../../sdk/src/messages.ts';
+import { whyNot } from '../support/stand-in.ts';
 import { Till } from '../support/till.ts';
 
 /** The examples of the guides: run, or at least compiled. */
@@ -33,16 +34,6 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = 
     resolve({ status: error ? Number(error.code) : 0, out, err }),
   );
   return promise;
-}
-
-/** Why a language cannot be compiled here, or false where it can. */
-function whyNot(tool: string): string | false {
-  try {
-    execFileSync(tool, ['--version'], { stdio: 'ignore' });
-    return false;
-  } catch {
-    return `${tool} is not installed here`;
-  }
 }
 
 async function inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {

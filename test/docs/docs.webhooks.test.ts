@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { newWebhookSecret } from '../../src/credentials.ts';
 import { folderOf } from '../support/folder.ts';
+import { whyNot } from '../support/stand-in.ts';
 
 /**
  * Runs the verification programs of docs/how-to/receive-webhooks.md on webhooks that the library of Standard
@@ -64,22 +65,6 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv, c
     resolve(error ? Number(error.code) : 0),
   );
   return promise;
-}
-
-/**
- * Below the deadline of a test file. Go compiles its own library the first time, which takes long on a small
- * busy machine.
- */
-const PATIENCE_MS = 90_000;
-
-/** Why a language cannot be run here, or false where it can. */
-function whyNot(tool: string, ...args: readonly string[]): string | false {
-  try {
-    execFileSync(tool, args.length > 0 ? args : ['--version'], { stdio: 'ignore', timeout: PATIENCE_MS });
-    return false;
-  } catch {
-    return `${tool} is not installed here, or not ready in time`;
-  }
 }
 
 type Program = {

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { makeToken } from '../support/operator.api.ts';
+import { standIn } from '../support/stand-in.ts';
 import { BIN, Terminal } from '../support/terminal.ts';
 import { withWrongPin } from '../support/till.ts';
 
@@ -228,7 +227,7 @@ describe('the command line of the merchant', () => {
     const terminal = await Terminal.open(t);
     const voucher = await terminal.till.voucher(25);
     // Forwards every request to the service, and drops the answer.
-    const server = createServer(async (request, response) => {
+    const { url: lost } = await standIn(t, async (request, response) => {
       let body = '';
       for await (const piece of request) body += piece;
       const { authorization = '' } = request.headers;
@@ -236,9 +235,6 @@ describe('the command line of the merchant', () => {
       await fetch(terminal.till.testService.baseUrl + request.url, { method: 'POST', headers, body });
       response.destroy();
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    t.after(() => server.close());
-    const lost = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const args = ['redeem', voucher.code, '--amount', '5'];
     const failed = await terminal.fails(
       3,

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, it, type TestContext } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -12,6 +10,7 @@ import { cancelBatch } from '../../src/batches/cancel.ts';
 import { findBatch } from '../../src/batches/export.ts';
 import { asOperator, produceAll } from '../support/harness.ts';
 import { failure } from '../support/sdk.server.ts';
+import { standIn } from '../support/stand-in.ts';
 import { Till } from '../support/till.ts';
 
 /** The client waits for large batches, and reads downloads as a stream. */
@@ -37,7 +36,7 @@ async function open(t: TestContext) {
 
 /** A server that answers every request with the same pieces; `cut` breaks the connection after them. */
 async function answering(t: TestContext, pieces: readonly string[], cut: boolean) {
-  const server: Server = createServer(async (_request, response) => {
+  const { url: baseUrl } = await standIn(t, async (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     for (const piece of pieces) {
       response.write(piece);
@@ -46,12 +45,6 @@ async function answering(t: TestContext, pieces: readonly string[], cut: boolean
     if (cut) response.destroy();
     else response.end();
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return new Scrip({ baseUrl, keyId: 'k', secret: 's', variant: 'b', maxAttempts: 2, retryDelayMs: 1 });
 }
 

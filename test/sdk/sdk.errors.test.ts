@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
 import { addLanguage, STATUS_CODES } from '../../sdk/src/index.ts';
 import { answering, failure, json, voucher } from '../support/sdk.server.ts';
+import { standIn } from '../support/stand-in.ts';
 
 /** The errors of the client, and its retries. */
 
@@ -125,13 +124,11 @@ describe('a request', () => {
 
   it('never follows a redirect with a code and a PIN', async (t) => {
     const seen: (string | undefined)[] = [];
-    const other = createServer((request, response) => {
+    const { url: other } = await standIn(t, (request, response) => {
       seen.push(request.url);
       response.end();
     });
-    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
-    t.after(() => other.close());
-    const location = `http://127.0.0.1:${(other.address() as AddressInfo).port}/elsewhere`;
+    const location = `${other}/elsewhere`;
     const { a } = await answering(t, (_request, response) => response.writeHead(307, { location }).end());
     const error = await failure(a.redeem({ ...voucher, amount: 1 }));
     assert.deepEqual([error.code, error.httpStatus, error.isRetryable], ['invalidResponse', 307, false]);

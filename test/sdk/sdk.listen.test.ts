@@ -11,6 +11,7 @@ import { Webhook } from 'standardwebhooks';
 import { signWebhook, verifyWebhook } from '../../sdk/src/index.ts';
 import { folderOf } from '../support/folder.ts';
 import { ENVIRONMENT } from '../support/scrip.ts';
+import { standIn } from '../support/stand-in.ts';
 import { until } from '../support/until.ts';
 
 /** Webhooks on a developer's machine: `listen` forwards deliveries, and `trigger` signs examples. */
@@ -30,7 +31,7 @@ type Received = { readonly body: string; readonly headers: Record<string, string
 async function receiver(t: TestContext, first = 204) {
   let status = first;
   const received: Received[] = [];
-  const server = createServer((request, response) => {
+  const { url } = await standIn(t, (request, response) => {
     let body = '';
     request.on('data', (part: Buffer) => {
       body += part.toString();
@@ -39,13 +40,11 @@ async function receiver(t: TestContext, first = 204) {
       received.push({ body, headers: request.headers as Record<string, string> });
       response.writeHead(status).end();
     });
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => server.close());
+  });
   const answer = (next: number) => {
     status = next;
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, received, answer };
+  return { url: `${url}/hook`, received, answer };
 }
 
 async function listen(t: TestContext, target: string) {
@@ -101,14 +100,12 @@ describe('webhooks on a developer’s machine', () => {
     const cursor = join(folder, 'cursor');
     const event = { id: 'msg_1', ...JSON.parse(BODY) };
     const asked: string[] = [];
-    const service = createServer((request, response) => {
+    const service = await standIn(t, (request, response) => {
       asked.push(`${request.headers.authorization} ${request.url}`);
       const isNew = !request.url?.includes('after=3-1');
       response.end(JSON.stringify({ items: isNew ? [event] : [], nextCursor: '3-1' }));
-    }).listen(0, '127.0.0.1');
-    await once(service, 'listening');
-    t.after(() => service.close());
-    const SCRIP_BASE_URL = `http://127.0.0.1:${(service.address() as AddressInfo).port}/`;
+    });
+    const SCRIP_BASE_URL = `${service.url}/`;
     const env = { ...ENV, SCRIP_BASE_URL, SCRIP_PORTAL_TOKEN: 'scrip_token' };
     const { url, received, answer } = await receiver(t, 503);
     const args = ['listen', '--pull', '--cursor', cursor, '--forward-to', url, '--json'];

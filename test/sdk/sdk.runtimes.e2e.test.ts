@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile, execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { cp, readdir, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { after, before, describe, it, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -10,6 +9,7 @@ import { Webhook } from 'standardwebhooks';
 import { BATCH_JOBS } from '../../src/batches/fill.ts';
 import { startJobs } from '../../src/jobs/queue.ts';
 import { findNodes, type Installed, installPacked } from '../support/sdk.packed.ts';
+import { standIn, whyNot } from '../support/stand-in.ts';
 import { Till } from '../support/till.ts';
 
 /**
@@ -34,15 +34,7 @@ function execute(command: string, args: readonly string[]): Promise<string> {
   return promise;
 }
 
-async function listen(t: TestContext, answer: (request: IncomingMessage, response: ServerResponse) => void) {
-  const server = createServer(answer);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
+const listen = async (t: TestContext, answer: RequestListener) => (await standIn(t, answer)).url;
 
 /** A proxy to the service. The first segment of the path names the fault. */
 async function openFaulty(t: TestContext, target: string) {
@@ -135,16 +127,6 @@ async function holds(t: TestContext, run: (settings: string) => Promise<string>)
   assert.deepEqual(JSON.parse(line), EXPECTED);
   assert.equal(faulty.reached(), 0, 'a redirect was followed');
   await till.reconciles();
-}
-
-/** @returns why a runtime is not tested here, or false if it is */
-function whyNot(tool: string): string | false {
-  try {
-    execFileSync(tool, ['--version'], { stdio: 'ignore' });
-    return false;
-  } catch {
-    return `${tool} is not on the PATH`;
-  }
 }
 
 /** Configures workerd: the modules of the package, each under its path, and the settings as a binding. */

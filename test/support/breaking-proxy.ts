@@ -1,6 +1,5 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
+import { standIn } from './stand-in.ts';
 
 /** A request on its way to the service, which a fault may change. */
 type Going = {
@@ -32,7 +31,7 @@ function parse(text: string): unknown {
 
 /** Starts a proxy in front of a service that makes one fault. @returns its address */
 export async function breakingProxy(t: TestContext, target: string, fault: Fault): Promise<string> {
-  const server = createServer(async (incoming, outgoing) => {
+  const { url } = await standIn(t, async (incoming, outgoing) => {
     const pieces: Buffer[] = [];
     for await (const piece of incoming) pieces.push(piece);
     const raw = Buffer.concat(pieces).toString();
@@ -66,10 +65,5 @@ export async function breakingProxy(t: TestContext, target: string, fault: Fault
     outgoing.writeHead(answer.status, Object.fromEntries(answer.headers));
     outgoing.end(answer.text ?? JSON.stringify(answer.body));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return url;
 }

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
 import { type Retry, Scrip, ScripError } from '../../sdk/src/index.ts';
+import { standIn } from './stand-in.ts';
 
 /** Servers with prepared answers, for tests of the client that need no service. */
 
@@ -21,17 +21,11 @@ export type Answer = (
 /** Starts a server with prepared answers, until the test ends. @returns its clients of both variants */
 export async function answering(t: TestContext, answer: Answer) {
   let requests = 0;
-  const server = createServer(async (request, response) => {
+  const { url: baseUrl } = await standIn(t, async (request, response) => {
     let body = '';
     for await (const chunk of request) body += chunk;
     answer(request, response, body, ++requests);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const retries: Retry[] = [];
   const onRetry = (retry: Retry) => retries.push(retry);
   const patience = { maxAttempts: 3, retryDelayMs: 1, attemptTimeoutMs: 2_000, onRetry };

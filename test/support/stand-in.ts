@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { Scope } from './scope.ts';
 import { until } from './until.ts';
 
 /** Servers of others for tests: stand-ins that answer by a function, and those of test/servers/install.sh. */
@@ -14,7 +15,7 @@ const INSTALLED = new URL('../servers/installed/', import.meta.url);
 
 /** Answers requests at an address, until the test ends or it is closed. */
 export async function standIn(
-  t: TestContext,
+  t: Scope,
   answer: RequestListener,
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const server = createServer(answer).listen(0, '127.0.0.1');
@@ -56,4 +57,23 @@ export async function startServer(
       () => false,
     );
   });
+}
+
+/**
+ * Below the deadline of a test file. Go compiles its own library the first time, which takes long on a small
+ * busy machine.
+ */
+const PATIENCE_MS = 90_000;
+
+/**
+ * Returns why what a tool runs is not tested here, or false where it is.
+ * @param args that make it answer; by default `--version`
+ */
+export function whyNot(tool: string, ...args: readonly string[]): string | false {
+  try {
+    execFileSync(tool, args.length > 0 ? args : ['--version'], { stdio: 'ignore', timeout: PATIENCE_MS });
+    return false;
+  } catch {
+    return `${tool} is not installed here, or not ready in time`;
+  }
 }
