@@ -11,22 +11,24 @@ import type { Tracing } from './monitor/tracing.ts';
 import { Tally } from './tally.ts';
 
 /**
- * The resources of a process: the database and its buckets, the key ring, the logger and the clock, which
- * tests can move.
+ * The resources of a process, which live as long as the process: the database and its buckets, the key ring,
+ * the logger and the clock, which tests can move.
  */
-type Resources = {
+export type Service = {
   readonly db: Database;
   /**
    * The database for lists and reports, which may be a standby; the database itself if there is none.
    * Decisions never read from it.
    */
   readonly readDb: Database;
+  /** Batches the calls of the hot path. */
+  readonly batcher: Batcher;
   readonly buckets: Buckets;
   readonly keys: KeyRing;
   readonly log: Logger;
   readonly clock: () => Date;
   /** The time of the world outside, which differs from `clock` in a sandbox whose clock was advanced. */
-  readonly wallClock?: () => Date;
+  readonly wallClock: () => Date;
   /** Whether webhooks may be sent to http and private addresses: only for development. */
   readonly allowPrivateWebhooks?: boolean;
   /** The metrics of the process; undefined if they are off. */
@@ -38,17 +40,7 @@ type Resources = {
   /** The traces of the process; undefined if they are off. */
   readonly tracing?: Tracing | undefined;
   /** Emits `added` for background work that this process has added, so that it begins at once. */
-  readonly jobs?: EventEmitter;
-  readonly readiness?: Readiness;
-  readonly refusals?: Tally<RefusedEvent>;
-};
-
-/** The resources and the batcher of a process, which live as long as the process. */
-export type Service = Resources & {
-  /** Batches the calls of the hot path. */
-  readonly batcher: Batcher;
   readonly jobs: EventEmitter;
-  readonly wallClock: () => Date;
   /** Whether this process can serve tills. */
   readonly readiness: Readiness;
   /** The refused requests that are to be in the audit. */
@@ -56,6 +48,10 @@ export type Service = Resources & {
   /** What the parts of the process keep in memory for this service, by what makes it (`kept`). */
   readonly memory: Map<unknown, unknown>;
 };
+
+/** What a service makes for itself unless it is given. */
+type Standard = Pick<Service, 'jobs' | 'wallClock' | 'readiness' | 'refusals'>;
+type Resources = Omit<Service, 'batcher' | 'memory' | keyof Standard> & Partial<Standard>;
 
 export function createService(resources: Resources): Service {
   return {

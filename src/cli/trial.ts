@@ -6,15 +6,11 @@ import { findBatch, readVouchers } from '../batches/export.ts';
 import { type Generate, generate } from '../batches/generate.ts';
 import type { Context, Operator, Service } from '../context.ts';
 import { withDraft, writePrivate } from '../private-file.ts';
-import { DEFAULT_PRODUCT, findProduct, type Product } from '../products/products.ts';
+import { DEFAULT_PRODUCT, type Product, requireProduct } from '../products/products.ts';
 
 /** What the demo and the sandbox share: merchants whose keys are kept in a file, and their vouchers. */
 
-export async function defaultProduct({ db }: Service): Promise<Product> {
-  const product = await findProduct(db, DEFAULT_PRODUCT);
-  if (!product) throw new Error('the product DEFAULT is missing');
-  return product;
-}
+export const defaultProduct = ({ db }: Service): Promise<Product> => requireProduct(db, DEFAULT_PRODUCT);
 
 /** Creates a merchant that may do everything, with an empty float. */
 export async function makeMerchant(operator: Operator, name: string): Promise<NewKey & { id: number }> {

@@ -5,7 +5,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
-import { byText, listing, type Order } from '../listing.ts';
+import { byText, listing } from '../listing.ts';
 import { decimalsOf, toSum } from '../money.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
@@ -262,23 +262,10 @@ export const FloatCurrency = Type.Optional(
   }),
 );
 
-/**
- * Returns products, oldest first unless there is another order.
- * @param asked.fullOn only products whose limit has refused a request on the day of this time
- */
-export async function listProducts(
-  db: Queries,
-  { order = OLDEST_FIRST, count = 10_000, fullOn = null }: ProductsAsked = {},
-): Promise<Product[]> {
-  return db.query<Product>(sql`
-select ${COLUMNS} from products
-where ${order.after} and (${fullOn}::timestamptz is null or id in (
-  select h.product_id from product_holdings h where day_of(h.refused_at) = day_of(${fullOn})))
-order by ${order.by} limit ${count}`);
+/** Returns all products, oldest first. */
+export async function listProducts(db: Queries): Promise<Product[]> {
+  return db.query<Product>(sql`select ${COLUMNS} from products order by id limit 10000`);
 }
-
-type ProductsAsked = { readonly order?: Order; readonly count?: number; readonly fullOn?: Date | null };
-const OLDEST_FIRST: Order = { after: sql`true`, by: sql`id` };
 
 type Change = {
   readonly action: string;
@@ -396,7 +383,11 @@ const list = listing({
     keys: { code: byText(sql`code`), name: byText(sql`name`) },
   },
   rows: ({ service: { readDb, clock } }, { reached = false }, _after, count, order) =>
-    listProducts(readDb, { order, count, fullOn: reached ? clock() : null }),
+    readDb.query<Product>(sql`
+select ${COLUMNS} from products
+where ${order.after} and (not ${reached}::boolean or id in (
+  select h.product_id from product_holdings h where day_of(h.refused_at) = day_of(${clock()})))
+order by ${order.by} limit ${count}`),
 });
 
 const show = reading({
