@@ -1,5 +1,7 @@
-import { writeFile } from 'node:fs/promises';
+import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { type Load, play } from './play.ts';
 import { OPERATIONS, type OperationName, requestsOf, type Stock } from './requests.ts';
 import type { Serve, Stage } from './stage.ts';
@@ -58,9 +60,8 @@ export async function prepare(
   name: string = operation,
 ): Promise<string> {
   const file = join(stage.folder, `${name}.requests`);
-  await writeFile(file, requestsOf(operation, stock, `${RUN}-${++runs}`, countFor(operation, seconds)), {
-    mode: 0o600,
-  });
+  const requests = requestsOf(operation, stock, `${RUN}-${++runs}`, countFor(operation, seconds));
+  await pipeline(Readable.from(requests), createWriteStream(file, { mode: 0o600 }));
   return file;
 }
 

@@ -4,9 +4,8 @@
  * follows the answer to the one before. Prints the result as JSON. Durations count from the time at which
  * a request was due.
  */
-import { readFileSync } from 'node:fs';
 import { pause, type Times } from './figures.ts';
-import { SEPARATOR } from './requests.ts';
+import { RequestReader } from './requests.ts';
 import { quantile, sorted, timesOf } from './statistics.ts';
 import { Wire, type WireAnswer } from './wire.ts';
 
@@ -56,11 +55,10 @@ const PATIENCE_MS = 10_000;
 
 class Generator {
   readonly #plan: OpenPlan;
-  readonly #requests: readonly string[];
+  readonly #requests: RequestReader;
   readonly #free: Wire[] = [];
   #opened = 0;
   #underWay = 0;
-  #next = 0;
   #sent = 0;
   #unsent = 0;
   #broken = 0;
@@ -71,7 +69,7 @@ class Generator {
 
   constructor(plan: OpenPlan) {
     this.#plan = plan;
-    this.#requests = readFileSync(plan.file, 'latin1').split(SEPARATOR);
+    this.#requests = new RequestReader(plan.file);
   }
 
   async run(): Promise<OpenLoad> {
@@ -143,7 +141,7 @@ class Generator {
   }
 
   async #ask(wire: Wire, dueAt: number): Promise<void> {
-    const request = this.#requests[this.#next++ % this.#requests.length] as string;
+    const request = this.#requests.next();
     this.#sent++;
     this.#underWay++;
     try {

@@ -1,3 +1,5 @@
+import { openSync, readSync } from 'node:fs';
+
 /**
  * The requests of the load: a list for each operation, as the bytes of the wire, so that the load
  * generator only sends them.
@@ -104,10 +106,58 @@ export type OperationName = keyof typeof OPERATIONS;
 /** The separator of requests in a file. No request holds it. */
 export const SEPARATOR = '\0';
 
-/** The requests of one run, as the text of a file. `run` makes their references unique. */
-export function requestsOf(operation: OperationName, stock: Stock, run: string, count: number): string {
+/** How many requests are made at a time: those of a minute are too long for one string. */
+const PIECE = 10_000;
+
+/** Makes the text of the file of one run, in pieces. `run` makes their references unique. */
+export function* requestsOf(
+  operation: OperationName,
+  stock: Stock,
+  run: string,
+  count: number,
+): Generator<string> {
   const { make } = OPERATIONS[operation];
-  const made: string[] = [];
-  for (let index = 0; index < count; index++) made.push(make(stock, run, index));
-  return made.join(SEPARATOR);
+  for (let from = 0; from < count; from += PIECE) {
+    const length = Math.min(PIECE, count - from);
+    const made = Array.from({ length }, (_, index) => make(stock, run, from + index)).join(SEPARATOR);
+    yield from === 0 ? made : SEPARATOR + made;
+  }
+}
+
+const CHUNK_BYTES = 256 * 1024;
+
+/** Reads a file of requests in order, and again from the beginning when all were read. */
+export class RequestReader {
+  readonly #file: number;
+  readonly #chunk = Buffer.alloc(CHUNK_BYTES);
+  #position = 0;
+  #requests: string[] = [];
+  #next = 0;
+  /** The beginning of a request whose end was not read yet. */
+  #rest = '';
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'r');
+  }
+
+  next(): string {
+    while (this.#next === this.#requests.length) this.#read();
+    return this.#requests[this.#next++] as string;
+  }
+
+  #read(): void {
+    const bytes = readSync(this.#file, this.#chunk, { position: this.#position });
+    this.#position += bytes;
+    this.#next = 0;
+    if (bytes === 0) {
+      // The last request has no separator.
+      if (this.#position === 0) throw new Error('the file has no requests');
+      this.#requests = [this.#rest];
+      this.#rest = '';
+      this.#position = 0;
+      return;
+    }
+    this.#requests = (this.#rest + this.#chunk.toString('latin1', 0, bytes)).split(SEPARATOR);
+    this.#rest = this.#requests.pop() ?? '';
+  }
 }
