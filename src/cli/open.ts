@@ -7,7 +7,15 @@ import { readBuckets } from '../db/buckets.ts';
 import { openClock, type ServiceClock } from '../db/clock.ts';
 import { requireOneServer } from '../db/distribute.ts';
 import { archiveLog, type Embedded, findEmbedded, openEmbedded } from '../db/embedded.ts';
-import { isLockTimeout, isOfTls, isUnavailable, nodeOf, STANDBY, StartError } from '../db/errors.ts';
+import {
+  isLockTimeout,
+  isOfTls,
+  isUnavailable,
+  nodeOf,
+  STANDBY,
+  StartError,
+  sqlState,
+} from '../db/errors.ts';
 import { hostAddresses, hostsOf } from '../db/health.ts';
 import { hasSchema, migrate } from '../db/migrate.ts';
 import { createPartitions } from '../db/partitions.ts';
@@ -240,13 +248,16 @@ function explain(error: unknown, url: string): unknown {
     return unavailable(
       `the database at ${host} cannot be reached by TLS (${code ?? message}): check its certificate, and sslmode and sslrootcert of SCRIP_DATABASE_URL`,
     );
-  if (isUnavailable(error))
-    return unavailable(
-      `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`,
-    );
   if (code === '3D000')
     return new StartError(
       `there is no database "${pathname.slice(1)}" at ${host}: create it, or check SCRIP_DATABASE_URL`,
+    );
+  // With a state, the database has answered: the address is right.
+  if (isUnavailable(error))
+    return unavailable(
+      sqlState(error) === undefined
+        ? `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`
+        : `the database at ${host} cannot do this now: ${message}`,
     );
   return error;
 }

@@ -132,7 +132,8 @@ const NOT_CONNECTED = [
   // There is no port or file descriptor left for a connection.
   ...['EADDRNOTAVAIL', 'EMFILE', 'ENFILE'],
 ];
-const NO_CONNECTION_IN_TIME = /^timeout exceeded when trying to connect/;
+/** Of the pool, and of a connection without a pool. */
+const NO_CONNECTION_IN_TIME = /^timeout (?:exceeded when trying to connect|expired$)/;
 const NETWORK = new Set([
   ...NOT_CONNECTED,
   ...['ECONNRESET', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTDOWN', 'ENETDOWN'],
@@ -166,6 +167,12 @@ export function isStarting(error: unknown): boolean {
   return sqlState(error) === '57P03';
 }
 
+/** Whether the server ends each new session: the database takes no connections, or none of this account. */
+export function isConnectionRefused(error: unknown): boolean {
+  const { severity } = (error ?? {}) as { severity?: unknown };
+  return severity === 'FATAL' && /^(?:42501|55000)$/.test(sqlState(error) ?? '');
+}
+
 /** The state of a server that takes no writes. */
 export const STANDBY = '25006';
 
@@ -173,11 +180,12 @@ export const STANDBY = '25006';
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
-  // 08: connection; 28: the account is refused, as while its password is changed; 53: out of resources; 57:
-  // operator intervention (shutdown, statement timeout).
+  // 08: connection; 28: the account is refused, as while its password is changed; 3D: there is no such
+  // database; 53: out of resources; 57: operator intervention (shutdown, statement timeout).
   if (state)
     return (
-      /^(08|28|53|57)/.test(state) ||
+      /^(08|28|3D|53|57)/.test(state) ||
+      isConnectionRefused(error) ||
       state === STANDBY ||
       state === '25P03' ||
       lostRace(state) ||
@@ -193,9 +201,10 @@ export function isUnavailable(error: unknown): boolean {
   if (code === 'ENOENT' && syscall === 'connect') return true;
   return (
     typeof message === 'string' &&
-    /^(Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client has encountered a connection error|Cannot use a pool after)/.test(
-      message,
-    )
+    (NO_CONNECTION_IN_TIME.test(message) ||
+      /^(Connection terminated|Query read timeout|Client has encountered a connection error|Cannot use a pool after)/.test(
+        message,
+      ))
   );
 }
 

@@ -1,11 +1,11 @@
 import { statfs } from 'node:fs/promises';
 import { Gauge, Registry } from 'prom-client';
 import { isLogWaiting } from '../db/embedded.ts';
-import { isAway } from '../db/errors.ts';
+import { isAway, isUnavailable, sqlState } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import type { Logger } from '../log.ts';
-import type { Readiness } from './readiness.ts';
+import { CAUSE_NAMES, type Readiness } from './readiness.ts';
 import {
   ARCHIVER,
   BATCHES_BEHIND,
@@ -33,6 +33,9 @@ const GUESSES_TODAY: Sql = sql`
 select coalesce(sum(guesses), 0)::int as guesses,
   count(*) filter (where blocked_at is not null)::int as blocked
 from api_key_days where day = (now() at time zone 'UTC')::date`;
+
+/** The state of a statement that the server ended, such as at its time limit. */
+const CANCELED = '57014';
 
 /** Gauges of the database's state. Every process reports the same values: aggregate them by maximum. */
 
@@ -64,8 +67,8 @@ export const DATABASE_UP = { name: 'scrip_database_up', help: '1 while the datab
 export const GAUGES: Readonly<Record<string, Definition>> = {
   scrip_ready: {
     help:
-      '1 while calls can be served; 0 for the cause why they cannot (`database-away`, `read-only`, `disk-full`, ' +
-      '`connections`, `credentials`, `clock`, `slow`, `key-missing`), as `/readyz` says.',
+      '1 while calls can be served; 0 for the cause why they cannot ' +
+      `(${CAUSE_NAMES.map((cause) => `\`${cause}\``).join(', ')}), as \`/readyz\` says.`,
     label: 'cause',
     read: ({ service }) => service.readiness.gauge(service),
   },
@@ -215,9 +218,11 @@ export function createGauges(service: Watched, dataDir: string | undefined): () 
   return async () => {
     const read = await Promise.allSettled(gauges.map((each) => each()));
     const failures = read.filter((each) => each.status === 'rejected').map(({ reason }) => reason as Error);
-    // An error other than an outage is a fault in a statement, which would otherwise go unnoticed.
+    // The readiness logs an outage, once. Any other error is a fault in a statement, as is one that takes too
+    // long, which would otherwise go unnoticed.
     for (const error of failures)
-      if (!isAway(error)) service.log.error({ err: error }, 'a metric cannot be read');
+      if (!isUnavailable(error) || sqlState(error) === CANCELED)
+        service.log.error({ err: error }, 'a metric cannot be read');
     up.set(failures.some(isAway) ? 0 : 1);
     return registry.metrics();
   };

@@ -1,4 +1,4 @@
-import { isClockRefused, isUnavailable, STANDBY, sqlState } from '../db/errors.ts';
+import { isClockRefused, isConnectionRefused, isUnavailable, STANDBY, sqlState } from '../db/errors.ts';
 import { elapsed } from '../db/health.ts';
 import type { Database } from '../db/pool.ts';
 import type { HotStatement } from '../db/sql.ts';
@@ -26,15 +26,17 @@ const CAUSES = {
     'the database takes no writes: it is a standby, it recovers, or default_transaction_read_only is on',
   'disk-full': 'the disk of the database is full: free space, nothing has to be restarted',
   connections: 'the database has no connection left: raise max_connections, or start fewer processes',
-  credentials: 'the database refuses the account: check the password in SCRIP_DATABASE_URL',
+  resources: 'the database has no memory left, or not enough of another resource: look at its own log',
+  credentials: 'the database refuses the account: check user, password and database of SCRIP_DATABASE_URL',
   clock: 'the clock of this machine differs from that of the database, or was set back: set it right',
   slow: 'statements take too long: look for locks and load in the database',
   'key-missing': 'the key ring of this process lacks a key that others use: give it the same keys',
+  schema: 'a table or function is missing or forbidden: is the schema that of this release?',
 } as const;
 
 export type Cause = keyof typeof CAUSES;
 
-const CAUSE_NAMES = Object.keys(CAUSES) as readonly Cause[];
+export const CAUSE_NAMES = Object.keys(CAUSES) as readonly Cause[];
 
 /** The time limit of the check. Calls that wait longer for the database are not served well. */
 const CHECK_TIMEOUT_MS = 1_000;
@@ -52,18 +54,22 @@ function causeOf(error: unknown): Cause {
   const state = sqlState(error);
   const { code, message = '' } = (error ?? {}) as { code?: unknown; message?: string };
   if (state === '53100') return 'disk-full';
-  if (state?.startsWith('53') || code === 'EPOOLEXHAUSTED') return 'connections';
-  if (state?.startsWith('28')) return 'credentials';
+  if (state === '53300') return 'connections';
+  if (state?.startsWith('53')) return 'resources';
+  if (/^(28|3D)/.test(state ?? '') || isConnectionRefused(error)) return 'credentials';
   if (state === STANDBY) return 'read-only';
   if (isClockRefused(error)) return 'clock';
   if (code === 'EKEYMISSING') return 'key-missing';
   if (
+    // Statements keep all connections of the process: the server has others.
+    code === 'EPOOLEXHAUSTED' ||
     state === '57014' ||
     state === '55P03' ||
-    /^(4|25P03)/.test(state ?? '') ||
+    /^(40|25P03)/.test(state ?? '') ||
     /read timeout/.test(message)
   )
     return 'slow';
+  if (/^(3F|42)/.test(state ?? '')) return 'schema';
   return 'database-away';
 }
 
@@ -114,7 +120,7 @@ export class Readiness {
         state: state ?? code,
         ...(state !== undefined && SYSTEM.test(state) && { error: message }),
       },
-      `calls are refused (91): ${CAUSES[cause]}`,
+      `calls ${cause === 'schema' ? 'fail (96)' : 'are refused (91)'}: ${CAUSES[cause]}`,
     );
   }
 
@@ -144,8 +150,9 @@ export class Readiness {
         return 'read-only';
       },
       (error: unknown) => {
-        this.refused(error);
-        return causeOf(error);
+        const cause = causeOf(error);
+        this.#note(cause, error);
+        return cause;
       },
     );
     const cause = await Promise.race([asked, elapsed(this.#timeoutMs)]);

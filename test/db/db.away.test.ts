@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { openService } from '../../src/cli/open.ts';
 import { readConfig } from '../../src/config.ts';
 import { isAway, isOutcomeUnknown, isUnavailable, nodeOf } from '../../src/db/errors.ts';
@@ -40,7 +41,7 @@ async function start(t: TestContext) {
     const payload = body === undefined ? {} : { payload: JSON.stringify(body) };
     return app.inject({ method, url: path, headers, ...payload });
   };
-  return { way, ask };
+  return { testService, way, ask };
 }
 
 const everyCall = (dialect: Dialect, voucher: Voucher): ApiRequest[] => [
@@ -168,6 +169,44 @@ test('an error of the network counts as an absent database, whatever its code', 
     assert.deepEqual([isUnavailable(error), isAway(error)], [true, true], code);
   }
   assert.equal(isAway(Object.assign(new Error('no'), { code: '57P01' })), false);
+});
+
+test('calls get 503 while the database takes no connections, and while its name is another one', async (t) => {
+  const { testService, ask } = await start(t);
+  const [voucher] = (await ask(A.generate('x', 1, 25))).json().data.vouchers as [Voucher];
+  const server = new URL(testService.url);
+  const name = server.pathname.slice(1);
+  server.pathname = '/postgres';
+  const change = async (statement: string) => {
+    await asOwner(server.href, statement);
+    await asOwner(
+      server.href,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname like '${name}%'`,
+    );
+  };
+  for (const [away, back] of [
+    [`alter database ${name} allow_connections false`, `alter database ${name} allow_connections true`],
+    [`alter database ${name} rename to ${name}_other`, `alter database ${name}_other rename to ${name}`],
+  ] as const) {
+    await change(`alter database ${name} allow_connections false`);
+    await change(away);
+    for (let call = 0; call < 3; call++) assertAway(await ask(A.redeem(voucher, 1, away)));
+    await change(back);
+    await change(`alter database ${name} allow_connections true`);
+    const ready = async () => (await ask({ method: 'GET', path: '/readyz' })).statusCode;
+    while ((await ready()) !== 200) await sleep(20);
+    assert.equal((await ask(A.redeem(voucher, 1, away))).json().statusCode, '00');
+  }
+});
+
+test('a server that accepts a connection and says nothing counts as away', async (t) => {
+  const server = createServer((socket) => void socket.on('error', () => {}));
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  t.after(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const client = new pg.Client({ host: '127.0.0.1', port, connectionTimeoutMillis: 50 });
+  const error = await client.connect().catch((refused: unknown) => refused);
+  assert.deepEqual([isUnavailable(error), isAway(error), isOutcomeUnknown(error)], [true, true, false]);
 });
 
 test('a certificate that is refused is no bug, and nothing was sent to its server', () => {

@@ -114,6 +114,24 @@ test('gauges of the database are read at each scrape, and absent while the datab
   assert.equal(sampleOf(away, 'scrip_database_bytes'), undefined);
 });
 
+test('an outage is not logged by each gauge, a fault in a statement is', async (t) => {
+  const { service, stop } = await startTestService();
+  t.after(stop);
+  const logged = async (code: string) => {
+    const lines: unknown[] = [];
+    const log = service.log.child({});
+    log.error = ((...given: unknown[]) => void lines.push(given)) as typeof log.error;
+    const query = async () => {
+      throw Object.assign(new Error('refused'), { code });
+    };
+    await createGauges({ ...service, log, db: { ...service.db, query } }, undefined)();
+    return lines.length > 0;
+  };
+  const outages = await Promise.all(['28P01', '53300', 'EPOOLEXHAUSTED', 'ECONNREFUSED'].map(logged));
+  assert.deepEqual(outages, [false, false, false, false]);
+  assert.deepEqual(await Promise.all(['57014', '42P01'].map(logged)), [true, true]);
+});
+
 test('gauges show late work, low floats and blocked keys under the names that the alerts use', async (t) => {
   const hooked = await Hooked.open(t);
   await hooked.stop();

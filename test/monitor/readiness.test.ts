@@ -59,6 +59,12 @@ test('each cause is named, and system errors with their message', async () => {
     [{ code: 'SC002' }, 'clock', undefined],
     [{ code: 'EKEYMISSING' }, 'key-missing', undefined],
     [{ code: '57014', message: 'statement timeout' }, 'slow', 'statement timeout'],
+    [{ code: 'EPOOLEXHAUSTED' }, 'slow', undefined],
+    [{ code: '53300', message: 'too many clients' }, 'connections', 'too many clients'],
+    [{ code: '53200', message: 'out of memory' }, 'resources', 'out of memory'],
+    [{ code: '3D000' }, 'credentials', undefined],
+    [{ code: '55000', severity: 'FATAL' }, 'credentials', undefined],
+    [{ code: '42501', severity: 'FATAL' }, 'credentials', undefined],
     [{ code: 'ECONNREFUSED' }, 'database-away', undefined],
   ] as const) {
     const { check, gauge, lines } = observed(failing(error));
@@ -66,6 +72,14 @@ test('each cause is named, and system errors with their message', async () => {
     assert.deepEqual([lines.length, lines[0]?.cause, lines[0]?.error], [1, cause, message]);
     assert.match(lines[0]?.msg ?? '', /^calls are refused \(91\): .{20}/);
     assert.equal((await gauge())[cause], 0);
+  }
+});
+
+test('a schema that the process cannot use is logged, although calls get 96', async () => {
+  for (const code of ['42501', '42883', '3F000']) {
+    const { check, lines } = observed(failing({ code }));
+    assert.equal(await check(), 'schema');
+    assert.match(lines[0]?.msg ?? '', /^calls fail \(96\): /);
   }
 });
 
