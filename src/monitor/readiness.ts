@@ -1,4 +1,11 @@
-import { isClockRefused, isConnectionRefused, isUnavailable, STANDBY, sqlState } from '../db/errors.ts';
+import {
+  isClockRefused,
+  isConnectionRefused,
+  isOfTls,
+  isUnavailable,
+  STANDBY,
+  sqlState,
+} from '../db/errors.ts';
 import { elapsed } from '../db/health.ts';
 import type { Database } from '../db/pool.ts';
 import type { HotStatement } from '../db/sql.ts';
@@ -28,6 +35,7 @@ const CAUSES = {
   connections: 'the database has no connection left: raise max_connections, or start fewer processes',
   resources: 'the database has no memory left, or not enough of another resource: look at its own log',
   credentials: 'the database refuses the account: check user, password and database of SCRIP_DATABASE_URL',
+  tls: 'no connection by TLS: check the certificate of the database, sslmode and sslrootcert',
   clock: 'the clock of this machine differs from that of the database, or was set back: set it right',
   slow: 'statements take too long: look for locks and load in the database',
   'key-missing': 'the key ring of this process lacks a key that others use: give it the same keys',
@@ -58,6 +66,7 @@ function causeOf(error: unknown): Cause {
   if (state?.startsWith('53')) return 'resources';
   if (/^(28|3D)/.test(state ?? '') || isConnectionRefused(error)) return 'credentials';
   if (state === STANDBY) return 'read-only';
+  if (isOfTls(error)) return 'tls';
   if (isClockRefused(error)) return 'clock';
   if (code === 'EKEYMISSING') return 'key-missing';
   if (

@@ -63,6 +63,7 @@ test('each cause is named, and system errors with their message', async () => {
     [{ code: '53300', message: 'too many clients' }, 'connections', 'too many clients'],
     [{ code: '53200', message: 'out of memory' }, 'resources', 'out of memory'],
     [{ code: '3D000' }, 'credentials', undefined],
+    [{ code: 'CERT_HAS_EXPIRED' }, 'tls', undefined],
     [{ code: '55000', severity: 'FATAL' }, 'credentials', undefined],
     [{ code: '42501', severity: 'FATAL' }, 'credentials', undefined],
     [{ code: 'ECONNREFUSED' }, 'database-away', undefined],
