@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createWriteStream, rmSync } from 'node:fs';
-import { lstat, open, readdir, rm } from 'node:fs/promises';
+import { lstat, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
@@ -69,4 +69,16 @@ export async function writePrivate(
 ): Promise<void> {
   const file = await open(path, 'wx', 0o600);
   await pipeline(pieces, createWriteStream('', { fd: file, flush: true }));
+}
+
+/**
+ * Reads a file that holds a secret. A pipe could make the process wait for ever, also after a signal, and a
+ * device has no end.
+ * @throws an error whose `code` says why it cannot be read
+ */
+export async function readSecret(path: string): Promise<string> {
+  const facts = await stat(path);
+  if (!facts.isFile() && !facts.isDirectory())
+    throw Object.assign(new Error(`${path} is no ordinary file`), { code: 'no ordinary file' });
+  return readFile(path, 'utf8');
 }

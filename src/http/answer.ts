@@ -163,7 +163,7 @@ export function sendRefusal(
 ): void {
   const refusal = toRefusal(error, request.raw.errored === null);
   if (!refusal) service.log.error({ requestId: request.id, err: error }, 'a request failed');
-  if (!(error instanceof Refusal)) service.readiness.refused(error);
+  service.readiness.refused(error);
   const { statusCode, message } = outcomeOf(refusal, notFound);
   request.trace.statusCode = statusCode;
   reply.code(httpStatusOf(refusal, statuses)).type(JSON_TYPE);

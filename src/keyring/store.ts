@@ -7,6 +7,7 @@ import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import { type Database, finds, type Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { readSecret } from '../private-file.ts';
 import { createKeyFile, isReadByOthers, keyFile, ownKeyFile, readKeyRing } from './file.ts';
 import { findKms, type KmsSettings } from './kms.ts';
 import type { KeyRing } from './ring.ts';
@@ -137,8 +138,7 @@ function fits(ring: KeyRing, serialNumber: bigint, sealed: Buffer): boolean | un
 
 /**
  * Reads which keys are in use, and checks that this key ring contains them.
- * @throws KeyMissing if one of them is missing; Error if the database has other keys: it was restored, or
- *   set up again, under a running process
+ * @throws KeyMissing if one of them is missing; Error if the database has another key of the same name
  */
 export async function checkKeyRing(db: Queries, ring: KeyRing): Promise<void> {
   refresh(ring, await db.query<Known>(IN_USE));
@@ -178,10 +178,12 @@ const idsOf = (inUse: readonly Known[]) => inUse.map(({ keyId }) => keyId);
 function check(ring: KeyRing, inUse: readonly Known[]): void {
   for (const { keyId } of inUse) ring.holds(keyId);
   const own = ring.checks();
-  const found = inUse.map((known) => [known, own.find(({ keyId }) => keyId === known.keyId)] as const);
-  const belongs = found.some(([, key]) => key !== undefined);
-  if (!belongs || found.some(([known, key]) => key && !sameHash(key.check, known.check)))
-    throw new Error('the key ring does not belong to the database');
+  // A key that this ring lacks is reported when it is used.
+  for (const known of inUse) {
+    const key = own.find(({ keyId }) => keyId === known.keyId);
+    if (key && !sameHash(key.check, known.check))
+      throw new Error('the key ring does not belong to the database');
+  }
 }
 
 /** Returns the text of the key ring, sealed or not, for a copy; undefined if there is none. */
@@ -207,7 +209,7 @@ export async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   // The default data folder is below the current folder, where another account may have put a key ring.
   if (!isGivenFile) await requireOwnFile(file, 'the key file');
   try {
-    const text = await readFile(file, 'utf8');
+    const text = await readSecret(file);
     return readKeyRing(await openRing(text, source, kms), source, () =>
       openAgain(readFileSync(file, 'utf8'), source),
     );

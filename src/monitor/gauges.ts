@@ -4,6 +4,7 @@ import { isLogWaiting } from '../db/embedded.ts';
 import { isAway, isUnavailable, sqlState } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
 import type { Logger } from '../log.ts';
 import { CAUSE_NAMES, type Readiness } from './readiness.ts';
 import {
@@ -42,6 +43,7 @@ const CANCELED = '57014';
 type Watched = {
   readonly db: Database;
   readonly clock: () => Date;
+  readonly keys: KeyRing;
   readonly log: Logger;
   readonly readiness: Readiness;
 };

@@ -9,7 +9,10 @@ import {
 import { elapsed } from '../db/health.ts';
 import type { Database } from '../db/pool.ts';
 import type { HotStatement } from '../db/sql.ts';
+import type { KeyRing } from '../keyring/ring.ts';
+import { checkKeyRing } from '../keyring/store.ts';
 import type { Logger } from '../log.ts';
+import { Refusal } from '../refusal.ts';
 
 /**
  * Whether this process can serve tills, and why not. An outage of the database is logged with its cause when
@@ -43,6 +46,9 @@ const CAUSES = {
 } as const;
 
 export type Cause = keyof typeof CAUSES;
+
+/** No cause why a process is not ready: other calls are served meanwhile. */
+const OVERLOAD = 'too many calls wait: look for a merchant that floods, and for what slows the database down';
 
 export const CAUSE_NAMES = Object.keys(CAUSES) as readonly Cause[];
 
@@ -82,21 +88,21 @@ function causeOf(error: unknown): Cause {
   return 'database-away';
 }
 
-type Outage = {
-  readonly cause: Cause;
-  readonly since: number;
-  loggedAt: number;
-  refusedAt: number;
-  refused: number;
-};
+type Outage = { readonly since: number; loggedAt: number; refusedAt: number; refused: number };
 
-type Checked = { readonly db: Pick<Database, 'hot'>; readonly clock: () => Date };
+type Checked = {
+  readonly db: Pick<Database, 'hot' | 'query'>;
+  readonly clock: () => Date;
+  readonly keys: KeyRing;
+};
 
 export class Readiness {
   readonly #log: Logger;
   readonly #timeoutMs: number;
-  #outage: Outage | undefined;
+  /** By cause: several can alternate, call by call. */
+  readonly #outages = new Map<Cause | 'overload', Outage>();
   #diskFullAt = Number.NEGATIVE_INFINITY;
+  #lacksKey = false;
 
   /** @param timeoutMs how long the database may take to answer the check */
   constructor(log: Logger, timeoutMs = CHECK_TIMEOUT_MS) {
@@ -106,44 +112,47 @@ export class Readiness {
 
   /** Notes the error that made a call fail. Errors of other kinds are ignored. */
   refused(error: unknown): void {
-    if (isUnavailable(error)) this.#note(causeOf(error), error);
+    if (error instanceof Refusal && error.code === '91') this.#note('overload');
+    else if (isUnavailable(error)) this.#note(causeOf(error), error);
   }
 
-  #note(cause: Cause, error?: unknown): void {
+  #note(cause: Cause | 'overload', error?: unknown): void {
     const now = performance.now();
     if (cause === 'disk-full') this.#diskFullAt = now;
-    if (this.#outage?.cause === cause) {
-      this.#outage.refused++;
-      this.#outage.refusedAt = now;
-      if (now - this.#outage.loggedAt < REPEAT_MS) return;
-      this.#outage.loggedAt = now;
-    } else this.#outage = { cause, since: now, loggedAt: now, refusedAt: now, refused: 1 };
-    const { refused } = this.#outage;
+    if (cause === 'key-missing') this.#lacksKey = true;
+    const begun = { since: now, loggedAt: Number.NEGATIVE_INFINITY, refusedAt: now, refused: 0 };
+    const outage = this.#outages.get(cause) ?? begun;
+    this.#outages.set(cause, outage);
+    outage.refused++;
+    outage.refusedAt = now;
+    if (now - outage.loggedAt < REPEAT_MS) return;
+    outage.loggedAt = now;
     const state = sqlState(error);
     const { code, message } = (error ?? {}) as { code?: string; message?: string };
     this.#log.warn(
       {
         part: 'database',
         cause,
-        refused,
+        refused: outage.refused,
         state: state ?? code,
         ...(state !== undefined && SYSTEM.test(state) && { error: message }),
       },
-      `calls ${cause === 'schema' ? 'fail (96)' : 'are refused (91)'}: ${CAUSES[cause]}`,
+      `calls ${cause === 'schema' ? 'fail (96)' : 'are refused (91)'}: ${cause === 'overload' ? OVERLOAD : CAUSES[cause]}`,
     );
   }
 
   /** Notes that a call was served. */
   served(): void {
-    const outage = this.#outage;
+    if (this.#outages.size === 0) return;
     const now = performance.now();
-    if (!outage || now - outage.refusedAt < QUIET_MS) return;
-    this.#outage = undefined;
-    const { cause, since, refused, refusedAt } = outage;
-    this.#log.info(
-      { part: 'database', cause, refused, seconds: Math.round((refusedAt - since) / 100) / 10 },
-      'calls are served again',
-    );
+    const all = [...this.#outages];
+    if (all.some(([, { refusedAt }]) => now - refusedAt < QUIET_MS)) return;
+    this.#outages.clear();
+    for (const [cause, { since, refused, refusedAt }] of all)
+      this.#log.info(
+        { part: 'database', cause, refused, seconds: Math.round((refusedAt - since) / 100) / 10 },
+        'calls are served again',
+      );
   }
 
   /**
@@ -151,7 +160,7 @@ export class Readiness {
    * accepts bookings by the clock of this process.
    * @returns the cause if they cannot
    */
-  async check({ db, clock }: Checked): Promise<Cause | undefined> {
+  async check({ db, clock, keys }: Checked): Promise<Cause | undefined> {
     const asked = db.hot<{ writable: boolean }>(CHECK_BOOKING, [clock()]).then(
       ([row]) => {
         if (row?.writable === true) return undefined;
@@ -168,8 +177,16 @@ export class Readiness {
     if (cause === false) return 'database-away';
     if (cause !== undefined) return cause;
     if (performance.now() - this.#diskFullAt < DISK_FULL_MS) return 'disk-full';
+    if (this.#lacksKey && (await this.#stillLacksKey(db, keys))) return 'key-missing';
     this.served();
     return undefined;
+  }
+
+  /** Whether the key ring, whose file may have been mended, still lacks a key that is in use. */
+  async #stillLacksKey(db: Pick<Database, 'query'>, keys: KeyRing): Promise<boolean> {
+    const error = await checkKeyRing(db, keys).catch((refused: unknown) => refused);
+    this.#lacksKey = error !== undefined && causeOf(error) === 'key-missing';
+    return this.#lacksKey;
   }
 
   /** Returns 0 for the cause that keeps the process from being ready, and 1 for the others. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdir, readdir, rmdir, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, readdir, rmdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { folderOf } from '../support/folder.ts';
@@ -23,6 +24,10 @@ test('SCRIP_KEYS_FILE is read as the key ring, and never created or written', as
   await mkdir(secret);
   await operator.fails(/the key file .*scrip_keys cannot be read \(EISDIR\)/, ...typed`merchant list`);
   await rmdir(secret);
+  // A pipe without a writer would make the process wait for ever.
+  execFileSync('mkfifo', [secret]);
+  await operator.fails(/scrip_keys cannot be read \(no ordinary file\)/, ...typed`merchant list`);
+  await unlink(secret);
 
   // Docker mounts a secret readable for all accounts, and writable for none.
   await writeFile(secret, `${started.keys}\n`);

@@ -148,14 +148,21 @@ test('a process without the new key declines with 91, and counts no guess', asyn
   await beginRotation(operator, undefined);
   await till.done(A.redeem(first, 1, 'still there'));
   await resealAll(operator.service, goOn);
-  for (const request of [
-    A.redeem(second, 1, 'x'),
-    A.balance(second),
-    A.generate('y', 1, 1),
-    A.redeem(UNKNOWN, 1, 'z'),
-  ]) {
-    const { status, statusCode } = await till.ask(request);
-    assert.deepEqual([status, statusCode], [503, '91']);
+  const { service } = till.testService;
+  assert.equal(await service.readiness.check(service), undefined);
+  // During the rotation, and after it, when no key of this process is in use any more.
+  for (const end of [undefined, () => finishRotation(operator, goOn, goOn)]) {
+    await end?.();
+    for (const request of [
+      A.redeem(second, 1, 'x'),
+      A.balance(second),
+      A.generate('y', 1, 1),
+      A.redeem(UNKNOWN, 1, 'z'),
+    ]) {
+      const { status, statusCode } = await till.ask(request);
+      assert.deepEqual([status, statusCode], [503, '91']);
+    }
+    assert.equal(await service.readiness.check(service), 'key-missing');
   }
   const [key] = await listKeys(given.service, till.merchant.id);
   assert.deepEqual([key?.guesses, await wrongPins(given.service)], [0, 0n]);

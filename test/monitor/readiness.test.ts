@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/db/pool.ts';
+import { newRingKey, readKeyRing } from '../../src/keyring/file.ts';
 import { createLogger } from '../../src/log.ts';
 import { Readiness } from '../../src/monitor/readiness.ts';
+import { Refusal } from '../../src/refusal.ts';
 import { DIALECTS } from '../support/dialects.ts';
 import { Till } from '../support/till.ts';
 import { startBehindWay } from '../support/way.ts';
@@ -17,7 +19,9 @@ function observed(hot: Database['hot']) {
   const lines: Line[] = [];
   const log = createLogger('info', { write: (line) => void lines.push(JSON.parse(line) as Line) });
   const readiness = new Readiness(log);
-  const checked = { db: { hot }, clock: () => new Date() };
+  const query = async () => [];
+  const keys = readKeyRing(newRingKey(), 'the test');
+  const checked = { db: { hot, query }, clock: () => new Date(), keys };
   return {
     lines,
     readiness,
@@ -95,6 +99,24 @@ test('a process is not ready for a while after a booking met a full disk', async
   assert.equal(await check(), undefined);
   readiness.refused(Object.assign(new Error('could not extend file'), { code: '53100' }));
   assert.equal(await check(), 'disk-full');
+});
+
+test('causes that alternate log one line each, and overload is one of them', () => {
+  const { readiness, lines } = observed(failing({}));
+  for (let call = 0; call < 5; call++) {
+    readiness.refused(Object.assign(new Error('away'), { code: 'ECONNREFUSED' }));
+    readiness.refused(Object.assign(new Error('busy'), { code: 'EPOOLEXHAUSTED' }));
+    readiness.refused(new Refusal('91'));
+    readiness.refused(new Refusal('55'));
+  }
+  assert.deepEqual(
+    lines.map(({ level, cause }) => [level, cause]),
+    [
+      [40, 'database-away'],
+      [40, 'slow'],
+      [40, 'overload'],
+    ],
+  );
 });
 
 test('a bug is no outage', () => {

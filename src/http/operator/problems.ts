@@ -102,7 +102,7 @@ export function sendProblem(
   const error = known(request, thrown);
   const { status, ...problem } = describe(error);
   if (status === 500) service.log.error({ requestId: request.id, err: error }, 'a request failed');
-  if (!(thrown instanceof Refusal)) service.readiness.refused(thrown);
+  service.readiness.refused(thrown);
   request.trace.statusCode = problem.code;
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   if (status === 503 || status === 429) reply.header('retry-after', String(waitSecondsOf(error)));
