@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { openSync } from 'fontkit';
 import type { Batch } from './batch.ts';
@@ -22,6 +23,8 @@ type Covers = (text: string) => boolean;
 function openFont(path: string): Covers | undefined {
   let font: ReturnType<typeof openSync>;
   try {
+    // A device has no end: its content would fill the memory of the machine.
+    if (!statSync(path).isFile()) return undefined;
     font = openSync(path);
   } catch {
     return undefined;

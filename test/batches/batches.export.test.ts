@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -180,8 +181,12 @@ describe('a batch as a sheet', () => {
     const font = await pdf(batch.transactionId, 'font.pdf', '--font', FONTS.text);
     assert.match(font.err, /no letters for/);
     const file = join(folder, 'never.pdf');
-    const args = ['batch', 'export', batch.transactionId, '--format', 'pdf', '--out', file, '--font', folder];
-    await operator.fails(/not a TrueType or OpenType font/, ...args);
+    const args = ['batch', 'export', batch.transactionId, '--format', 'pdf', '--out', file];
+    // A pipe without a writer would make the command wait for ever; a device has no end.
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    for (const other of [folder, pipe])
+      await operator.fails(/not a TrueType or OpenType font/, ...args, '--font', other);
   });
 });
 
