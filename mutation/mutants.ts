@@ -8,7 +8,7 @@ import { type Edit, mutateSql, statementsIn } from './sql.ts';
 /** The mutated parts of src/: those that decide about money and its protection. */
 const PLACES = [
   ...['money.ts', 'keyring/', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/', 'rotation/'],
-  ...['books/', 'settlement/', 'principal.ts'],
+  ...['books/', 'settlement/', 'batches/', 'webhooks/', 'principal.ts', 'http/answer.ts'],
   ...['approvals', 'approve', 'checkers', 'four-eyes', 'perform', 'propose'].map(
     (name) => `operations/${name}.ts`,
   ),

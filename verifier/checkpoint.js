@@ -4,14 +4,17 @@
  */
 
 const { isSigned } = require('./signature.js');
-const { Tree, bytesOf, encoder, hexOf, leafOf, refuse } = require('./verify.js');
+const { Tree, bytesOf, encoder, hexOf, leafOf, refuse, sha256 } = require('./verify.js');
 
 /** The text of a checkpoint, which is signed: origin, size and root. */
-const NOTE = /^([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{43}=)\n$/;
+const NOTE = /^([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n$/;
 /** The kinds of keys, which are their first bytes. */
 const [LOG, WITNESS] = [1, 4];
 const KEY = /^([^+\s]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})$/;
-const SIGNATURE = { [LOG]: /^[A-Za-z0-9+/]{91}=$/, [WITNESS]: /^[A-Za-z0-9+/]{102}==$/ };
+const SIGNATURE = {
+  [LOG]: /^[A-Za-z0-9+/]{90}[AEIMQUYcgkosw048]=$/,
+  [WITNESS]: /^[A-Za-z0-9+/]{101}[AQgw]==$/,
+};
 
 /** Reads a checkpoint. @throws Refused if it is cut off, or `key` is given and did not sign it */
 async function openCheckpoint(note, key) {
@@ -56,12 +59,14 @@ async function compare(proved, { checkpoint, closings }, key) {
 async function verifySignature(note, { body, origin, key }) {
   const [, name, id, data] = KEY.exec(key.trim()) ?? refuse('the key is not name+id+key');
   const [kind] = bytesOf(data);
+  const ofKey = sha256(Uint8Array.from([...encoder.encode(`${name}\n`), ...bytesOf(data)]));
+  if (hexOf(ofKey.subarray(0, 4)) !== id) refuse(`the key ${name}+${id} does not have its own id`);
   const lines = note
     .slice(body.length + 1)
     .split('\n')
     .map((line) => line.split(' '));
-  for (const [dash, signer, base64] of lines) {
-    if (dash !== '\u2014' || signer !== name || !SIGNATURE[kind].test(base64)) continue;
+  for (const [dash, signer, base64, ...others] of lines) {
+    if (dash !== '\u2014' || signer !== name || others.length > 0 || !SIGNATURE[kind].test(base64)) continue;
     const bytes = bytesOf(base64);
     if (hexOf(bytes.subarray(0, 4)) !== id || (kind === LOG && name !== origin)) continue;
     const time = kind === WITNESS ? new DataView(bytes.buffer).getBigUint64(4) : undefined;

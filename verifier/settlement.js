@@ -100,10 +100,11 @@ const timeOf = (us) => new Date(Number(BigInt(us) / 1000n)).toISOString();
 async function verifyCheckpoint({ note, before, after }, closings, key) {
   const { origin, size, root } = await openCheckpoint(note, key);
   const tree = new Tree();
+  const addHidden = (line) => line.startsWith('- ') && tree.addHidden(line.slice(2));
   const isWhole =
-    before.every((line) => tree.addHidden(line.slice(2))) &&
+    before.every(addHidden) &&
     closings.every((closing) => tree.add(leafOf(closing))) &&
-    after.every((line) => tree.addHidden(line.slice(2)));
+    after.every(addHidden);
   if (!isWhole || tree.size !== size || tree.root() !== root)
     refuse(`its days, ${dayOf(closings[0])} and later, are not those of the checkpoint of ${origin}`);
   return origin;

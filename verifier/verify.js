@@ -11,19 +11,35 @@ const SLICE_US = 900_000_000n;
 const HOUR_MS = 3_600_000;
 /** Rows whose ids are equal have times less than two hours apart, so their slices are closer than this. */
 const IDS_KEPT_US = 9n * SLICE_US;
+/** The number of the first account of a batch. Greater ones belong to batches and vouchers. */
+const FIRST_RESERVE = 5_000_000_000;
 
 // The values of lines.
 const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`;
-const HASH = '([A-Za-z0-9+/]{43}=)';
+const NUMBER = String.raw`(?:0|[1-9]\d{0,18})`;
+const LAST_OF_HASH = '[AEIMQUYcgkosw048]=';
+const HASH = `([A-Za-z0-9+/]{42}${LAST_OF_HASH})`;
 const ID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+const ACCOUNT = /^(0|[1-9]\d{0,9}) ([A-Z_]+)$/;
 const SLICE = new RegExp(String.raw`^(${TIME})\|([1-9]\d{0,9})(?:\|([0-9a-f]{64}))?$`);
 const ROW = new RegExp(
-  String.raw`^(${ID})\|([A-Z_]+)\|(\d+)\|(\d+)\|([1-9]\d*)\|([A-Z]{3})\|(\d+)\|(?:[^|]*\|){5}`,
+  String.raw`^(${ID})\|([A-Z_]+)\|(${NUMBER})\|(${NUMBER})\|([1-9]\d{0,18})\|([A-Z]{3})\|(${NUMBER})\|` +
+    String.raw`${NUMBER}?\|(?:${ID})?\|${NUMBER}?\|${NUMBER}?\|[^|]*\|`,
 );
-const HIDDEN = /^([1-9]\d{0,9}) ((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}[A-Za-z0-9+/=]=)?)$/;
+const HIDDEN = new RegExp(
+  `^([1-9]\\d{0,9}) ((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}${LAST_OF_HASH})?)$`,
+);
 const CLOSING = new RegExp(
-  String.raw`^(\d+)\|${HASH}\|(\d{4}-\d\d-\d\d)\|(${TIME})\|(${TIME})\|([^|]+)\|(\d+)\|(${ID})?\|(${ID})?\|` +
-    String.raw`${HASH}\|${HASH}\|(${TIME})$`,
+  String.raw`^(\d+)\|${HASH}\|(\d{4}-\d\d-\d\d)\|(${TIME})\|(${TIME})\|([^|]+)\|(${NUMBER})\|` +
+    String.raw`(${ID})?\|(${ID})?\|${HASH}\|${HASH}\|(${TIME})$`,
+);
+const BALANCE = ['opening', 'debits', 'credits', 'closing']
+  .map((name) => `"${name}":"(?:0|-?[1-9]\\d{0,18})"`)
+  .join();
+const TOTALS = new RegExp(
+  String.raw`^\{"balances":\[(?:\{"currency":"[A-Z]{3}","account_kind":"[A-Z_]+",${BALANCE}\},?)*\],` +
+    String.raw`"aggregates":\{(?:"\w+":"\w*",?)*\},"ages":"\w*",` +
+    String.raw`"checks":\[(?:\{"name":"[^"\\]*","differing":\[[^\]]*\]\},?)*\],"late":\[(?:"${ID}",?)*\]\}$`,
 );
 
 /** A sentence about what is wrong, and where. */
@@ -33,71 +49,18 @@ function refuse(sentence) {
   throw new Refused(sentence);
 }
 
-// SHA-256 (FIPS 180-4). WebCrypto takes one turn of the event loop for each hash, which is far too slow.
-
-const PRIMES = Array.from({ length: 312 }, (_, at) => at).filter(
-  (at) => at > 1 && !Array.from({ length: at }, (_, by) => by).some((by) => by > 1 && at % by === 0),
-);
-const fraction = (root) => ((root - Math.floor(root)) * 2 ** 32) | 0;
-const START = Int32Array.from(PRIMES.slice(0, 8), (prime) => fraction(Math.sqrt(prime)));
-const ROUND = Int32Array.from(PRIMES.slice(0, 64), (prime) => fraction(Math.cbrt(prime)));
-const words = new Int32Array(64);
-
-const rotate = (word, by) => (word >>> by) | (word << (32 - by));
-
-function addBlock(state, view, from) {
-  for (let at = 0; at < 16; at++) words[at] = view.getInt32(from + 4 * at);
-  for (let at = 16; at < 64; at++) {
-    const [early, late] = [words[at - 15], words[at - 2]];
-    const first = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
-    const second = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
-    words[at] = words[at - 16] + first + words[at - 7] + second;
-  }
-  let [a, b, c, d, e, f, g, h] = state;
-  for (let at = 0; at < 64; at++) {
-    const one =
-      (h + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + ((e & f) ^ (~e & g)) + ROUND[at] + words[at]) | 0;
-    const two = ((rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-    h = g;
-    g = f;
-    f = e;
-    e = (d + one) | 0;
-    d = c;
-    c = b;
-    b = a;
-    a = (one + two) | 0;
-  }
-  const sums = [a, b, c, d, e, f, g, h];
-  for (let at = 0; at < 8; at++) state[at] += sums[at];
-}
-
-/** Returns the SHA-256 of bytes. */
-function sha256(bytes) {
-  const padded = new Uint8Array((Math.floor((bytes.length + 8) / 64) + 1) * 64);
-  padded.set(bytes);
-  padded[bytes.length] = 0x80;
-  const view = new DataView(padded.buffer);
-  view.setUint32(padded.length - 8, Math.floor(bytes.length / 2 ** 29));
-  view.setUint32(padded.length - 4, bytes.length * 8);
-  const state = Int32Array.from(START);
-  for (let from = 0; from < padded.length; from += 64) addBlock(state, view, from);
-  const digest = new DataView(new ArrayBuffer(32));
-  state.forEach((word, at) => {
-    digest.setInt32(4 * at, word);
-  });
-  return new Uint8Array(digest.buffer);
-}
-
+// A page loads the other file before this one.
+const digest = typeof module === 'object' ? require('./sha256.js').sha256 : sha256;
 const encoder = new TextEncoder();
 const hexOf = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-const leafOf = (text) => sha256(encoder.encode(`\0${text}`));
+const leafOf = (text) => digest(encoder.encode(`\0${text}`));
 
 function nodeOf(left, right) {
   const bytes = new Uint8Array(65);
   bytes[0] = 1;
   bytes.set(left, 1);
   bytes.set(right, 33);
-  return sha256(bytes);
+  return digest(bytes);
 }
 
 /** A Merkle tree (RFC 6962, section 2.1) that leaves are added to, of which it keeps only what it needs. */
@@ -141,7 +104,7 @@ class Tree {
     const hashes = this.#subtrees.map((each) => each.hash);
     const last = hashes.pop();
     return hexOf(
-      last ? hashes.reduceRight((right, left) => nodeOf(left, right), last) : sha256(new Uint8Array(0)),
+      last ? hashes.reduceRight((right, left) => nodeOf(left, right), last) : digest(new Uint8Array(0)),
     );
   }
 }
@@ -163,6 +126,8 @@ class Verifier {
   /** Ids of the last hours: older ones, and newer ones since a time. */
   #ids = [new Set(), new Set()];
   #idsSinceUs = 0n;
+  /** The ends of all ids, by their hour: a late row may repeat a row of any day. */
+  #ends = new Map();
   #dayRows = 0;
   #firstId = '';
   #lastId = '';
@@ -190,14 +155,15 @@ class Verifier {
   line(text) {
     this.#number++;
     const at = text.indexOf(' ');
-    const [name, rest] = [text.slice(0, at), text.slice(at + 1)];
+    const [name, rest] = [text.slice(0, Math.max(at, 0)), text.slice(at + 1)];
     if (!this.#header) this.#begin(text);
+    else if (name === 'closing') this.#close(rest);
+    else if (this.#totals !== undefined) this.#refuseLine();
     else if (name === 'account') this.#nameAccount(rest);
     else if (name === 'slice') this.#beginSlice(rest);
     else if (name === 'row') this.#addRow(rest);
     else if (name === '-') this.#addHidden(rest);
-    else if (name === 'totals' && this.#totals === undefined) this.#totals = rest;
-    else if (name === 'closing') this.#close(rest);
+    else if (name === 'totals' && this.#showsAll) this.#totals = rest;
     else this.#refuseLine();
     if (this.#slice?.tree.size >= this.#slice?.rows) this.#endSlice();
   }
@@ -211,7 +177,13 @@ class Verifier {
     if (this.#rest) refuse(`the file is cut off: line ${this.#number + 1} has no line feed at its end`);
     const { to } = this.#header ?? refuse('the file is empty');
     const last = this.#last;
-    if (this.#slice || this.#slices.size > 0 || this.#totals || !last || dayAfter(last.day) !== to)
+    if (
+      this.#slice ||
+      this.#slices.size > 0 ||
+      this.#totals !== undefined ||
+      !last ||
+      dayAfter(last.day) !== to
+    )
       return refuse(`the file is cut off: it ends before the closing of the day before ${to}`);
     const shown = `${count(this.#rows, 'row')}${this.#showsAll ? '' : ' shown, others hidden'}`;
     const late = this.#lateRows > 0 ? `, of which ${this.#lateRows} late` : '';
@@ -234,7 +206,8 @@ class Verifier {
   }
 
   #nameAccount(text) {
-    const [account, kind] = text.split(' ');
+    const [, account, kind] = ACCOUNT.exec(text) ?? this.#refuseLine();
+    if (!this.#showsAll || Number(account) >= FIRST_RESERVE) this.#refuseLine();
     if (this.#kinds.has(account)) refuse(`line ${this.#number}: account ${account} is named twice`);
     this.#kinds.set(account, kind);
   }
@@ -254,7 +227,7 @@ class Verifier {
       this.#ids = [this.#ids[1], new Set()];
       this.#idsSinceUs = startsUs;
     }
-    this.#slice = { name, start, startsUs, rows: Number(rows), root, tree: new Tree() };
+    this.#slice = { name, start, startsUs, rows: Number(rows), root, tree: new Tree(), lastUs: 0n };
   }
 
   #requireNoSlice() {
@@ -272,10 +245,19 @@ class Verifier {
     const us = BigInt(time);
     const idMs = Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16);
     if (!(Math.abs(idMs - Number(us / 1000n)) <= HOUR_MS)) refuse(`${where} has the id of another time`);
-    if (this.#ids.some((ids) => ids.has(id)) || this.#late.has(id)) refuse(`${where} is there twice`);
+    const isLate = us < slice.startsUs;
+    const hour = Math.floor(idMs / HOUR_MS);
+    const [ends, end] = [this.#ends.get(hour) ?? [], Number.parseInt(id.slice(24), 16)];
+    if (this.#ids.some((ids) => ids.has(id)) || (isLate && ends.includes(end)))
+      refuse(`${where} is there twice`);
     this.#ids[1].add(id);
-    if (us < slice.startsUs) this.#late.add(id);
-    else if (us >= slice.startsUs + SLICE_US) refuse(`${where} is of a later time: it was moved`);
+    ends.push(end);
+    this.#ends.set(hour, ends);
+    if (isLate) this.#late.add(id);
+    if (us >= slice.startsUs + SLICE_US) refuse(`${where} is of a later time: it was moved`);
+    if (us < slice.lastUs || (us === slice.lastUs && id < this.#lastId))
+      refuse(`${where} is not in its place`);
+    slice.lastUs = us;
     this.#firstId ||= id;
     this.#lastId = id;
     this.#rows++;
@@ -286,7 +268,7 @@ class Verifier {
 
   #kindOf(account) {
     if (Number(account) > 10_000_000_000) return 'VOUCHER';
-    if (Number(account) >= 5_000_000_000) return 'RESERVE';
+    if (Number(account) >= FIRST_RESERVE) return 'RESERVE';
     return this.#kinds.get(account) ?? `account ${account}`;
   }
 
@@ -326,6 +308,8 @@ class Verifier {
     if (last ? last.hash !== before || dayAfter(last.day) !== day : day !== this.#header.from)
       refuse(`${day} does not follow the day before it: a closing was removed, changed or added`);
     if (last && last.endsAt !== startsAt) refuse(`${day} does not begin when the day before it ends`);
+    usOf(closedAt);
+    if (usOf(startsAt) >= usOf(endsAt)) refuse(`${day} ends before it begins`);
     if (this.#firstSlice < startsAt) refuse(`${day} contains a slice of an earlier day`);
     if (this.#sliceEndUs > usOf(endsAt)) refuse(`${day} contains a slice of a later day`);
     if (this.#showsAll) {
@@ -333,8 +317,9 @@ class Verifier {
       if ((firstId ?? '') !== this.#firstId || (lastId ?? '') !== this.#lastId)
         refuse(`${day} was closed with another first or last row`);
       const totals = this.#totals ?? refuse(`${day}: the totals are missing`);
-      if (hexOf(sha256(encoder.encode(totals))) !== totalsHash)
+      if (hexOf(digest(encoder.encode(totals))) !== totalsHash)
         refuse(`${day}: the totals are not those that were closed`);
+      if (!TOTALS.test(totals)) refuse(`${day}: the totals are not in their form`);
       this.#compareTotals(day, JSON.parse(totals));
     }
     const closing = JSON.stringify(['scrip closing', ...values.slice(0, 10), Number(version), closedAt]);
@@ -387,9 +372,15 @@ class Verifier {
 
 const count = (number, noun) => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-const usOf = (time) => BigInt(Date.parse(time) || refuse(`${time} is no time`)) * 1000n;
-const dayAfter = (day) => new Date(Number(usOf(day) / 1000n) + 86_400_000).toISOString().slice(0, 10);
+/** Refuses what `Date` takes for another time, such as 30 February. */
+function usOf(time) {
+  const ms = Date.parse(time);
+  return ms >= 0 && new Date(ms).toISOString() === time ? BigInt(ms) * 1000n : refuse(`${time} is no time`);
+}
+
+const dayAfter = (day) =>
+  new Date(Number(usOf(`${day}T00:00:00.000Z`) / 1000n) + 86_400_000).toISOString().slice(0, 10);
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
 
 if (typeof module === 'object')
-  module.exports = { Refused, Tree, Verifier, bytesOf, encoder, hexOf, leafOf, refuse, sha256 };
+  module.exports = { Refused, Tree, Verifier, bytesOf, encoder, hexOf, leafOf, refuse, sha256: digest };

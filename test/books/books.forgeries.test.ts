@@ -192,7 +192,7 @@ const IMPOSSIBLE: Record<string, [RegExp, (slices: ReturnType<typeof rowsOf>) =>
   'a row twice': [/row \S+ \(\w+\) is there twice/, ([slice]) => slice?.rows.unshift(slice.rows[0] ?? '')],
   'a row on a later day': [
     /2026-03-03: row \S+ was moved here from another time/,
-    ([first, , second]) => second?.rows.push(first?.rows.pop() ?? ''),
+    ([first, , second]) => second?.rows.unshift(first?.rows.pop() ?? ''),
   ],
   'a row on an earlier day': [
     /slice 2026-03-02T\S+, row .* is of a later time/,
@@ -233,6 +233,19 @@ test('what cannot be is refused by both programs, although all hashes are right'
     const forged = readProof(whole);
     rowsOf(forged)[0]?.rows.pop();
     await refused(writeProof(forged), /2026-03-02: the rows do not add up to the totals of USD/);
+  });
+  await t.test('a row that is booked again as a late row, three days later', async () => {
+    const forged = readProof(whole);
+    const [
+      {
+        rows: [row = ''],
+      } = assert.fail(),
+    ] = rowsOf(forged);
+    const day = forged.days[3] ?? assert.fail();
+    day.slices[0]?.rows.unshift(row);
+    balance(forged);
+    day.totals = day.totals.replace('"late":[]', `"late":["${row.slice(0, 36)}"]`);
+    await refused(writeProof(forged), /slice 2026-03-05T\S+, row \S+ \(\w+\) is there twice/);
   });
   await t.test('an opening balance that is not the last closing balance', async () => {
     const forged = readProof(whole);

@@ -223,6 +223,76 @@ describe('refused by both programs, although all hashes are right:', () => {
     test(what, () => refused(text, sentence));
 });
 
+describe('another form is refused by both programs, although all hashes are right:', () => {
+  const proof = (change: (proof: Forged) => void) => {
+    const forged = readProof(example);
+    change(forged);
+    return writeProof(forged);
+  };
+  const row = (at: number, value: string) =>
+    proof(({ days: [day = assert.fail()] }) => {
+      const [slice = assert.fail()] = day.slices.slice(1);
+      slice.rows = slice.rows.map((text) => text.split('|').with(at, value).join('|'));
+    });
+  const totals = (one: string | RegExp, other: string) =>
+    proof(({ days: [day = assert.fail()] }) => {
+      assert.match(day.totals, new RegExp(one));
+      day.totals = day.totals.replace(one, other);
+    });
+  const closing = (at: number, value: string) =>
+    proof(({ days: [day = assert.fail()] }) => day.closing.splice(at, 1, value));
+  const line = (text: string) => example.replace('\n', `\n${text}\n`);
+  const some = page.slice(page.indexOf('scrip proof 2 some')).split('```')[0] ?? '';
+
+  for (const [what, text, sentence] of [
+    ...(
+      [
+        [2, '010000000074'],
+        [6, '01772443200000000'],
+        [7, '0x1'],
+        [8, 'none'],
+        [9, '١'],
+        [10, ' 1'],
+      ] as const
+    ).map(([at, value]) => [`the value ${at} of a row as ${value}`, row(at, value)]),
+    ['rows in another order', proof(({ days: [day] }) => day?.slices[0]?.rows.reverse())],
+    ...['00', '-0', ' 0', '+0', '0x0', '٠', '0_0'].map((zero) => [
+      `an opening balance of ${zero}`,
+      totals('"opening":"0"', `"opening":"${zero}"`),
+    ]),
+    ['an opening balance as a number', totals('"opening":"0"', '"opening":0')],
+    ['a failed check that is no list', totals(/"differing":\[\]/, '"differing":true')],
+    ['late rows that are no list', totals(/"late":\[\]/, '"late":null')],
+    ['totals without late rows', totals(/,"late":\[\]/, '')],
+    ['totals with a number that is none', totals(/\}$/, ',"more":NaN}')],
+    ['totals with a space', totals(/$/, ' ')],
+    ['30 February', closing(11, '2026-02-30T00:00:00.000Z')],
+    ['hour 24', closing(4, '2026-03-02T24:00:00.000Z')],
+    ['a day that ends before it begins', closing(4, '2026-03-01T00:00:00.000Z'), /ends before it begins$/],
+    [
+      'a hash whose base64 has another last bit',
+      example.replace('ZtI=', 'ZtJ=').replace('Z0=', 'Z1=').replace('Zo=', 'Zp='),
+    ],
+    ['a word without a value', line('accountX')],
+    ['an account with three values', line('account 9 FLOAT more')],
+    ['an account of a batch', line('account 5000000001 RESERVE')],
+    ['an account, if only some rows are shown', some.replace('\n', '\naccount 2 FLOAT\n')],
+    ['totals, if only some rows are shown', some.replace('\nclosing', '\ntotals {}\nclosing')],
+    ['rows behind the totals', example.replace(/(slice \S*09:15[\s\S]*)(totals.*\n)/, '$2$1')],
+    ['a byte order mark', `\ufeff${example}`],
+    ['totals without a closing', `${example}totals \n`],
+  ] as [string, string, RegExp?][])
+    test(what, () => refused(text, sentence ?? /^refused: /));
+
+  test('bytes that are no UTF-8', async () => {
+    const text = row(12, 'till \ufffd');
+    assert.match(verified(text), /^verified: /);
+    const bytes = Buffer.from(text.replace('\ufffd', '?'));
+    bytes[bytes.indexOf('till ?') + 5] = 0xff;
+    for (const program of Object.values(PROGRAMS)) assert.equal((await run(program, bytes))[0], 1);
+  });
+});
+
 describe('a hidden part is refused', () => {
   for (const [what, change] of [
     ['with one hash less', (base64: string) => base64.slice(0, 44).replace(/.$/, '=')],
@@ -374,6 +444,24 @@ describe('a published folder that is not that of the proof:', () => {
     ['a signature that is cut off', note.slice(0, -9), /it belongs to another installation/, key],
     ['a signature with more bytes', note.replace(/\n$/, 'AAAA\n'), /it belongs to another installation/, key],
     ['no signature', note.slice(0, note.indexOf('\n\n') + 2), /it belongs to another installation/, key],
+    [
+      'a signature with a word more',
+      note.replace(/\n$/, ' more\n'),
+      /it belongs to another installation/,
+      key,
+    ],
+    [
+      'a signature whose base64 has another last bit',
+      note.replace(/.(?==\n$)/, (last) => String.fromCharCode(last.charCodeAt(0) + 1)),
+      /it belongs to another installation/,
+      key,
+    ],
+    [
+      'a key under another id',
+      note.replaceAll(/\u2014 (\S+) \S{5}/g, '\u2014 $1 AAAAA'),
+      /does not have its own id$/,
+      key.replace(/\+\w{8}\+/, '+00000000+'),
+    ],
     ['a note that is cut off', note.slice(0, 30), /is cut off, or is none/, key],
   ] as const)
     test(what, () => rejected({ checkpoint: text, closings }, given, sentence));

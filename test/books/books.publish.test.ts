@@ -100,7 +100,7 @@ test('a checkpoint that was changed, or is of another installation, is found', a
   const other = new KeyRing([ringKey('k9', randomBytes(32))], randomBytes(32));
   assert.match((await differences({ db: service.db, keys: other })).join(), /key of another installation/);
   const [foreign] = other.signers();
-  const key = `${origin}+00000000+${Buffer.concat([Buffer.from([1]), foreign?.publicKey ?? randomBytes(32)]).toString('base64')}`;
+  const key = verifierKey(origin, KINDS.log, foreign?.publicKey ?? assert.fail());
   assert.match(await verified(key), /the checkpoint is not signed by the key/);
   const whole = await readFile(file('checkpoint'), 'utf8');
   await replace('checkpoint', `\u2014 ${origin} `, '\u2014 scrip/other ');

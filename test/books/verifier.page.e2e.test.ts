@@ -30,6 +30,7 @@ test('the page verifies a proof, refuses a changed one, and loads nothing', { sk
     example.replace('|1000|', '|1001|'),
     'refused: slice 2026-03-02T09:15:00.000Z: a row is not the',
   );
+  await says(`\ufeff${example}`, 'refused: the file is no proof');
   await says(example.slice(0, -1), 'refused: the file is cut off: line 12 has no line feed at its end');
   faults.push(...(await inaccessible(page)));
   assert.deepEqual(faults, []);

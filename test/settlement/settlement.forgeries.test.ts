@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { prove } from '@scrip/verifier/settlement';
-import { checkpointOf, signCheckpoint } from '../../src/books/checkpoint.ts';
+import { checkpointOf, KINDS, signCheckpoint, verifierKey } from '../../src/books/checkpoint.ts';
 import { type Published, publishBooks, readPublished } from '../../src/books/publish.ts';
 import { signerOf } from '../../src/keyring/ring.ts';
 import type { Caller } from '../../src/operation.ts';
@@ -190,7 +190,9 @@ test('a file that cannot be a proof is refused in one line', async () => {
   const forged: ForgedSettlement = JSON.parse(whole);
   forged.checkpoint.note = signCheckpoint(checkpointOf(published.closings), [stranger]);
   await refused(JSON.stringify(forged), /is not valid: the checkpoint was changed|another installation/);
-  await refused(whole, /belongs to another installation/, { key: key.replace(/\+[0-9a-f]{8}/, '+00000000') });
+  await refused(whole, /does not have its own id/, { key: key.replace(/\+[0-9a-f]{8}/, '+00000000') });
+  const other = verifierKey(checkpointOf(published.closings).origin, KINDS.log, stranger.publicKey);
+  await refused(whole, /belongs to another installation/, { key: other });
 });
 
 type Forge = (forged: ForgedSettlement[], pick: number) => unknown;
@@ -202,9 +204,17 @@ function choose(forged: ForgedSettlement, pick: number) {
   return { at, line: forged.proof[at] ?? assert.fail() };
 }
 
-/** Puts a row behind the first redemption of another settlement. */
-function put(into: ForgedSettlement, line: string, pick: number): void {
-  into.proof.splice(choose(into, pick).at + 1, 0, line);
+const orderOf = (line: string) => `${line.split('|')[6]} ${line}`;
+
+/** Puts a row among those of a slice of another settlement, in the order of their time and id. */
+function put({ proof, ...into }: ForgedSettlement, line: string, pick: number): void {
+  const { at } = choose({ proof, ...into }, pick);
+  const first = proof.findLastIndex((each, index) => index < at && each.startsWith('slice '));
+  const next = proof.findIndex(
+    (each, index) => index > first && each.startsWith('row ') && orderOf(each) > orderOf(line),
+  );
+  const isLast = next < 0 || proof.slice(first + 1, next).some((each) => !/^(?:row|-) /.test(each));
+  proof.splice(isLast ? at + 1 : next, 0, line);
 }
 
 const SLICE = new RegExp(

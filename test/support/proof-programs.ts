@@ -18,7 +18,7 @@ export const PROGRAMS = {
  */
 export async function run(
   program: readonly [string, string],
-  text: string,
+  text: string | Buffer,
   published?: { checkpoint: string; closings: readonly string[]; key?: string },
 ): Promise<[number | null, string]> {
   const folder = await temporaryFolder('scrip-proof-');

@@ -13,7 +13,9 @@ async function verify() {
   const [file, ...others] = positionals;
   if (!file || others.length > 0 || (values.key && !values.against)) throw new Refused(USAGE);
   const verifier = new Verifier();
-  for await (const piece of createReadStream(file, 'utf8')) verifier.piece(piece);
+  const decoder = decoderOf();
+  for await (const piece of createReadStream(file)) verifier.piece(decoder.decode(piece, { stream: true }));
+  verifier.piece(decoder.decode());
   const sentence = verifier.end();
   if (!values.against) return sentence;
   await compare(verifier.closings, await readPublished(values.against), values.key);
@@ -21,10 +23,14 @@ async function verify() {
 }
 
 async function readPublished(folder) {
-  const closings = await readFile(join(folder, 'closings'), 'utf8');
-  const checkpoint = await readFile(join(folder, 'checkpoint'), 'utf8');
+  const [closings, checkpoint] = await Promise.all(
+    ['closings', 'checkpoint'].map(async (name) => decoderOf().decode(await readFile(join(folder, name)))),
+  );
   return { checkpoint, closings: closings.split('\n').filter(Boolean) };
 }
+
+/** Refuses bytes that are no UTF-8, and keeps a byte order mark, which belongs to no proof. */
+const decoderOf = () => new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 verify().then(
   (sentence) => console.log(sentence),

@@ -2,11 +2,14 @@
 
 import re
 from base64 import b64decode
-from hashlib import sha512
+from hashlib import sha256, sha512
 
 LOG, WITNESS = 1, 4
 KEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})")
-SIGNATURE = {LOG: re.compile("[A-Za-z0-9+/]{91}="), WITNESS: re.compile("[A-Za-z0-9+/]{102}==")}
+SIGNATURE = {
+    LOG: re.compile("[A-Za-z0-9+/]{90}[AEIMQUYcgkosw048]="),
+    WITNESS: re.compile("[A-Za-z0-9+/]{101}[AQgw]=="),
+}
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
@@ -78,11 +81,14 @@ def verify_signature(note, origin, key):
     if not found:
         raise ValueError("the key is not name+id+key")
     name, id, (kind, *public_key) = found[1], bytes.fromhex(found[2]), b64decode(found[3])
+    of_key = sha256(f"{name}\n".encode() + b64decode(found[3])).digest()
+    if of_key[:4] != id:
+        raise ValueError(f"the key {name}+{found[2]} does not have its own id")
     body, _, lines = note.partition("\n\n")
     text = f"{body}\n"
     for line in lines.split("\n"):
-        dash, signer, base64, *_ = line.split(" ") + ["", ""]
-        if (dash, signer) != ("\u2014", name) or not SIGNATURE[kind].fullmatch(base64):
+        dash, signer, base64, *others = line.split(" ") + ["", ""][line.count(" ") :]
+        if (dash, signer) != ("\u2014", name) or others or not SIGNATURE[kind].fullmatch(base64):
             continue
         data = b64decode(base64)
         if data[:4] != id or (kind == LOG and name != origin):

@@ -4,34 +4,50 @@
 import json
 import re
 import sys
+from array import array
 from base64 import b64decode
+from collections import defaultdict
 from datetime import date, datetime, timedelta
 from getopt import GetoptError, gnu_getopt
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from merkle import Tree, leaf_hash
 from signatures import verify_signature
 
 VERSION = "2"
 CLOSING_VERSION = "1"
 SLICE_US = 900_000_000
 HOUR_MS = 3_600_000
+# The number of the first account of a batch. Greater ones belong to batches and vouchers.
+FIRST_RESERVE = 5_000_000_000
 
 TIME = "([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z)"
-HASH = "([A-Za-z0-9+/]{43}=)"
+BASE64 = "[A-Za-z0-9+/]"
+LAST_OF_HASH = "[AEIMQUYcgkosw048]="
+HASH = f"({BASE64}{{42}}{LAST_OF_HASH})"
 HEX = "[0-9a-f]"
 ID = f"({HEX}{{8}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{4}}-{HEX}{{12}})"
-NUMBER = "([1-9][0-9]{0,9})"
-SLICE = re.compile(f"{TIME}[|]{NUMBER}(?:[|]({HEX}{{64}}))?")
+COUNT = "([1-9][0-9]{0,9})"
+NUMBER = "(0|[1-9][0-9]{0,18})"
+ACCOUNT = re.compile("(0|[1-9][0-9]{0,9}) ([A-Z_]+)")
+SLICE = re.compile(f"{TIME}[|]{COUNT}(?:[|]({HEX}{{64}}))?")
 ROW = re.compile(
-    f"{ID}[|]([A-Z_]+)[|]([0-9]+)[|]([0-9]+)[|]([1-9][0-9]*)[|]([A-Z]{{3}})[|]([0-9]+)[|](?:[^|]*[|]){{5}}"
+    f"{ID}[|]([A-Z_]+)[|]{NUMBER}[|]{NUMBER}[|]([1-9][0-9]{{0,18}})[|]([A-Z]{{3}})[|]{NUMBER}"
+    f"[|]{NUMBER}?[|]{ID}?[|]{NUMBER}?[|]{NUMBER}?[|][^|]*[|]"
 )
-HIDDEN = re.compile(f"{NUMBER} ([A-Za-z0-9+/]+=*)")
+HIDDEN = re.compile(f"{COUNT} ((?:{BASE64}{{4}})*(?:{BASE64}[AQgw]==|{BASE64}{{2}}{LAST_OF_HASH})?)")
 DAY = "([0-9]{4}-[0-9]{2}-[0-9]{2})"
 CLOSING = re.compile(
-    f"([0-9]+)[|]{HASH}[|]{DAY}[|]{TIME}[|]{TIME}[|]([^|]+)[|]([0-9]+)[|]{ID}?[|]{ID}?"
+    f"([0-9]+)[|]{HASH}[|]{DAY}[|]{TIME}[|]{TIME}[|]([^|]+)[|]{NUMBER}[|]{ID}?[|]{ID}?"
     f"[|]{HASH}[|]{HASH}[|]{TIME}"
+)
+BALANCE = ",".join(f'"{name}":"(0|-?[1-9][0-9]{{0,18}})"' for name in ("opening", "debits", "credits", "closing"))
+TOTALS = re.compile(
+    r'\{"balances":\[(\{"currency":"[A-Z]{3}","account_kind":"[A-Z_]+",'
+    rf'{BALANCE}\}},?)*\],"aggregates":\{{("[0-9a-z_]+":"{HEX}*",?)*\}},"ages":"{HEX}*",'
+    rf'"checks":\[(\{{"name":"[^"\\]*","differing":\[[^]]*\]\}},?)*\],"late":\[("{ID}",?)*\]\}}'
 )
 NOTE = re.compile(rf"([^\s+]+)\n([1-9][0-9]{{0,8}})\n{HASH}\n")
 
@@ -43,54 +59,6 @@ class Refused(Exception):
 def check(holds, sentence):
     if not holds:
         raise Refused(sentence)
-
-
-def leaf_hash(text):
-    return sha256(b"\0" + text.encode()).digest()
-
-
-def node_hash(left, right):
-    return sha256(b"\1" + left + right).digest()
-
-
-class Tree:
-    """A Merkle tree (RFC 6962, section 2.1), as its subtrees from left to right."""
-
-    def __init__(self):
-        self.size = 0
-        self.subtrees = []
-        self.ended = False  # the last subtree is not complete, so nothing can follow it
-
-    def add(self, hash, size=1):
-        self.size += size
-        self.ended = size & (size - 1) != 0
-        while self.subtrees and self.subtrees[-1][0] == size:
-            hash = node_hash(self.subtrees.pop()[1], hash)
-            size *= 2
-        self.subtrees.append((size, hash))
-
-    def add_hidden(self, leaves, hashes):
-        """Adds a hidden part, and returns whether it is one."""
-        end = self.size + leaves
-        for number, hash in enumerate(hashes, 1):
-            left = end - self.size
-            if left <= 0 or self.ended:
-                return False
-            size = 1 << (left.bit_length() - 1)
-            while self.size % size:
-                size //= 2
-            if number == len(hashes) and self.size % (2 * size) == 0:
-                size = left  # the rest of the tree
-            self.add(hash, size)
-        return self.size == end
-
-    def root(self):
-        if not self.subtrees:
-            return sha256(b"").digest()
-        *others, (_, hash) = self.subtrees
-        for _, left in reversed(others):
-            hash = node_hash(left, hash)
-        return hash
 
 
 def count(number, noun):
@@ -107,6 +75,7 @@ def us_of(time):
         since = datetime.strptime(time, "%Y-%m-%dT%H:%M:%S.%fZ") - datetime(1970, 1, 1)
     except ValueError:
         raise Refused(f"{time} is no time") from None
+    check(since >= timedelta(0), f"{time} is no time")
     return since // timedelta(microseconds=1)
 
 
@@ -116,6 +85,7 @@ class Slice:
         self.rows = int(rows)
         self.root = root and bytes.fromhex(root)
         self.tree = Tree()
+        self.last = (0, "")  # the time and the id of the last row
 
 
 class Day:
@@ -144,6 +114,8 @@ class Verifier:
         self.slice_end_us = 0
         self.place = "before the first slice"  # the name of the last slice
         self.ids, self.older_ids, self.ids_since_us = set(), set(), 0
+        # The ends of all ids, by their hour: a late row may repeat a row of any day.
+        self.ends = defaultdict(lambda: array("Q"))
         self.day = Day()
         self.days = self.rows = self.late_rows = 0
         self.closings = []
@@ -155,6 +127,10 @@ class Verifier:
         name, _, rest = text.partition(" ")
         if self.header is None:
             self.begin(text)
+        elif name == "closing":
+            self.close(rest)
+        elif self.day.totals is not None:
+            self.match(None)
         elif name == "row":
             self.add_row(rest)
         elif name == "slice":
@@ -162,13 +138,13 @@ class Verifier:
         elif name == "-":
             self.add_hidden(rest)
         elif name == "account":
-            account, _, kind = rest.partition(" ")
+            account, kind = self.match(ACCOUNT, rest)
+            if not self.shows_all or int(account) >= FIRST_RESERVE:
+                self.match(None)
             check(account not in self.kinds, f"line {self.number}: account {account} is named twice")
             self.kinds[account] = kind
-        elif name == "totals" and self.day.totals is None:
+        elif name == "totals" and self.shows_all:
             self.day.totals = rest
-        elif name == "closing":
-            self.close(rest)
         else:
             self.match(None)
         if self.slice and self.slice.tree.size >= self.slice.rows:
@@ -211,19 +187,23 @@ class Verifier:
         check(slice, f"{self.place}: a row was added")
         found = ROW.match(text)
         check(found, f"{slice.name}: line {self.number} is not the text of a row")
-        id, kind, debit, credit, amount, currency, time = found.groups()
+        id, kind, debit, credit, amount, currency, time = found.groups()[:7]
         where = f"{slice.name}, row {id} ({kind})"
         check(not slice.tree.ended, f"{where} was added")
         slice.tree.add(leaf_hash(text))
         us = int(time)
         id_ms = int(id[:8] + id[9:13], 16)
         check(abs(id_ms - us // 1000) <= HOUR_MS, f"{where} has the id of another time")
-        is_new = id not in self.ids and id not in self.older_ids and id not in day.late
+        is_late, ends, end = us < slice.starts_us, self.ends[id_ms // HOUR_MS], int(id[24:], 16)
+        is_new = id not in self.ids and id not in self.older_ids and not (is_late and end in ends)
         check(is_new, f"{where} is there twice")
         self.ids.add(id)
-        check(us < slice.starts_us + SLICE_US, f"{where} is of a later time: it was moved")
-        if us < slice.starts_us:
+        ends.append(end)
+        if is_late:
             day.late.add(id)
+        check(us < slice.starts_us + SLICE_US, f"{where} is of a later time: it was moved")
+        check((us, id) > slice.last, f"{where} is not in its place")
+        slice.last = (us, id)
         day.first_id = day.first_id or id
         day.last_id = id
         self.rows += 1
@@ -235,7 +215,7 @@ class Verifier:
         number = int(account)
         if number > 10_000_000_000:
             return "VOUCHER"
-        if number >= 5_000_000_000:
+        if number >= FIRST_RESERVE:
             return "RESERVE"
         return self.kinds.get(account, f"account {account}")
 
@@ -274,6 +254,8 @@ class Verifier:
             check(last.ends_at == starts_at, f"{day} does not begin when the day before it ends")
         else:
             check(day == self.first_day, f"the first day is {day}, not {self.first_day}")
+        us_of(closed_at)
+        check(us_of(starts_at) < us_of(ends_at), f"{day} ends before it begins")
         if found.first_slice:
             in_day = found.first_slice.starts_us >= us_of(starts_at)
             check(in_day, f"{day} contains a slice of an earlier day")
@@ -285,6 +267,7 @@ class Verifier:
             check(found.totals is not None, f"{day}: the totals are missing")
             is_same = sha256(found.totals.encode()).digest() == totals_hash
             check(is_same, f"{day}: the totals are not those that were closed")
+            check(TOTALS.fullmatch(found.totals), f"{day}: the totals are not in their form")
             self.compare_totals(day, json.loads(found.totals))
         values = ["scrip closing", before.hex(), day, starts_at, ends_at, zone, rows, first_id, last_id]
         values += [root.hex(), totals_hash.hex(), int(version), closed_at]
@@ -383,5 +366,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (Refused, OSError, GetoptError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (Refused, OSError, GetoptError, ValueError, OverflowError) as error:
         sys.exit(f"refused: {error}")
