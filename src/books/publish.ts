@@ -1,6 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { withDraft } from '../private-file.ts';
 import { Problem } from '../problem.ts';
 import {
@@ -60,11 +62,19 @@ function dayOf(closing: string): string {
  * The checkpoint is written last, so a reader never sees one without its closings.
  * @throws Problem `conflict` if no day is closed, or if the folder contains another history
  */
-export async function publishBooks(
-  service: Pick<Service, 'db' | 'keys'>,
+export function publishBooks(service: Pick<Service, 'db' | 'keys'>, folder: string): Promise<Checkpoint> {
+  return service.db.transaction(async (tx) => {
+    // The closings of one publication do not agree with the checkpoint of another.
+    await tx.query(sql`select pg_advisory_xact_lock(7311990022)`);
+    return publish(service, await readTexts({ db: tx }), folder);
+  }, 'read committed');
+}
+
+async function publish(
+  service: Pick<Service, 'keys'>,
+  closings: readonly string[],
   folder: string,
 ): Promise<Checkpoint> {
-  const closings = await readTexts(service);
   if (closings.length === 0)
     throw new Problem('conflict', 'no day is closed yet: there is nothing to publish');
   const published = await readPublished(folder);
@@ -88,7 +98,7 @@ export async function compareWith(service: Pick<Service, 'db' | 'keys'>, folder:
 }
 
 /** Returns the texts of all closings, from the first one on. */
-export async function readTexts({ db }: Pick<Service, 'db'>): Promise<string[]> {
+export async function readTexts({ db }: { readonly db: Queries }): Promise<string[]> {
   return (await db.query<Closing>(listClosings(null, null))).map(textOfClosing);
 }
 

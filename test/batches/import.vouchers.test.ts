@@ -80,6 +80,19 @@ test('an imported voucher can be redeemed, and has one transaction for its balan
   await isProven();
 });
 
+test('imported vouchers that expire on different days are swept from the first of these days on', async (t) => {
+  const [first = '', second = ''] = codesOf(2);
+  const rows = [`${first},1234,5.00,2035-06-30`, `${second},1234,5.00,2034-01-31`];
+  const file = await fileOf(t, 'days.csv', `code,pin,balance,expiry\r\n${rows.join('\r\n')}\r\n`);
+  await imported(file, '--reference', 'days');
+  const [batch] = await rowsOf<{ expiresAt: Date; first: Date }>(`
+    select b.expires_at as "expiresAt", min(v.expires_at) as first
+    from scrip.batches b join scrip.vouchers v on v.batch_id = b.id
+    where b.id = (select max(id) from scrip.batches) group by b.id`);
+  assert.match(batch?.first.toISOString() ?? '', /^2034-01-31/);
+  assert.deepEqual(batch?.expiresAt, batch?.first);
+});
+
 test('importing a file again has no effect, and another file under its reference fails', async (t) => {
   const file = await fileOf(t, 'once.csv', csvOf(codesOf(3)));
   await imported(file, '--reference', 'takeover');
@@ -236,6 +249,10 @@ test("--paid-from float charges the issuer's float, and imports nothing when it 
   const { status, out } = await operator.run`import vouchers ${many} ${args} --json`;
   assert.equal(status, 1);
   assert.match(JSON.parse(out).errors[0].message, /float in USD/);
+  const none = await operator.json`merchant create --name None`;
+  const without = await operator.run`import vouchers ${many} --merchant ${none.id} --paid-from float --json`;
+  assert.equal(without.status, 1);
+  assert.match(JSON.parse(without.out).errors[0].message, /float in USD/);
   await isProven();
 });
 
@@ -272,4 +289,9 @@ test('an import that is killed resumes where it stopped, and imports each vouche
   );
   assert.deepEqual(sums, { rows: 30_000n, vouchers: 30_000n, amount: '30000000' });
   await isProven();
+  // The chunks of one import are not those of another.
+  const few = await fileOf(t, 'few.csv', csvOf(codesOf(2)));
+  await imported(few);
+  const { state, resumedAt } = await imported(few);
+  assert.deepEqual([state, resumedAt], ['replayed', 2]);
 });

@@ -24,6 +24,7 @@ import { temporaryFolder } from '../support/leave-nothing.ts';
 import { exportedText } from '../support/reports.ts';
 import { ofFile } from '../support/scope.ts';
 import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
+import { until } from '../support/until.ts';
 
 /** Closed days are published with a checkpoint, against which another history does not get through. */
 
@@ -221,4 +222,40 @@ test('after a rotation, the older key signs too until it is dropped', async () =
   assert.ok(both.includes(before) && !both.includes(known));
   assert.deepEqual(await keysAfter(newer), both.slice(0, 1));
   assert.match(await verified(before), /is not signed by the key/);
+});
+
+test('two publications at the same time leave what agrees, whichever has read more days', async () => {
+  await publishBooks(service, folder);
+  const read = Promise.withResolvers<void>();
+  const other = Promise.withResolvers<void>();
+  // Reads the days, and then writes nothing until the other publication waits for it or has ended.
+  const slow: typeof service.db = {
+    ...service.db,
+    transaction: (run, isolation) =>
+      service.db.transaction(
+        (tx) =>
+          run({
+            query: async (statement) => {
+              const rows = await tx.query(statement);
+              if (!statement.text.includes('from book_closings')) return rows as never;
+              read.resolve();
+              await other.promise;
+              return rows as never;
+            },
+          }),
+        isolation,
+      ),
+  };
+  const first = publishBooks({ db: slow, keys: service.keys }, folder);
+  await read.promise;
+  await ledger.at('2026-03-06T00:30:00Z');
+  await ledger.close();
+  const second = publishBooks(service, folder);
+  const isWaiting = async () =>
+    (await ledger.sql("select from pg_locks where locktype = 'advisory' and not granted")).length > 0;
+  await Promise.race([second, until('the second publication waits', isWaiting)]);
+  other.resolve();
+  assert.ok((await first).size < (await second).size);
+  assert.deepEqual(await differences(), []);
+  assert.equal((await publishBooks(service, folder)).size, (await second).size);
 });

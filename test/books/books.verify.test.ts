@@ -36,6 +36,10 @@ test('an added row is found, and recorded as late by the next close', async (t) 
     closed.map(({ failed }) => failed),
     [['liability is what the vouchers hold']],
   );
+  const [closing] = await ledger.sql<{ totals: string }>(
+    "select totals from scrip.book_closings where day = '2026-03-03'",
+  );
+  assert.deepEqual(JSON.parse(closing?.totals ?? '').late, [row?.id]);
   const late = (await breaks()).filter(({ change }) => change === 'late');
   assert.deepEqual([late.map(({ transactionId }) => transactionId), late[0]?.day], [[row?.id], '2026-03-02']);
 });
