@@ -4,7 +4,8 @@
  */
 
 const { isSigned } = require('./signature.js');
-const { Tree, bytesOf, encoder, hexOf, leafOf, refuse, sha256 } = require('./verify.js');
+const { Tree, bytesOf, encoder, hexOf, leafOf, refuse } = require('./verify.js');
+const { sha256 } = require('./sha256.js');
 
 /** The text of a checkpoint, which is signed: origin, size and root. */
 const NOTE = /^([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n$/;

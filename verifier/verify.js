@@ -383,4 +383,4 @@ const dayAfter = (day) =>
 const bytesOf = (base64) => Uint8Array.from(atob(base64), (each) => each.charCodeAt(0));
 
 if (typeof module === 'object')
-  module.exports = { Refused, Tree, Verifier, bytesOf, encoder, hexOf, leafOf, refuse, sha256: digest };
+  module.exports = { Refused, Tree, Verifier, bytesOf, encoder, hexOf, leafOf, refuse };

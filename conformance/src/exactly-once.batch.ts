@@ -79,7 +79,7 @@ export class Batch {
     await this.#generate();
     if (!this.#isActive) await this.#activate();
     for (let step = 0; step < STEPS; step++) await this.#step();
-    if (this.number % GUESSED_EVERY === 0 && this.#shared.mayGuess(GUESSES)) await this.#guess();
+    if (this.number % GUESSED_EVERY === 1 && this.#shared.mayGuess(GUESSES)) await this.#guess();
     await this.#lookAgain();
   }
 
@@ -89,7 +89,10 @@ export class Batch {
     const answered = this.#sent.filter((asked) => this.#answered.has(keyOf(asked)));
     const redeemed = answered.find((asked) => asked.do === 'redeem');
     const activated = answered.find((asked) => asked.do === 'activate');
-    if (redeemed) await this.#ask({ ...redeemed, variant: this.#variant() });
+    if (redeemed) {
+      await this.#ask({ ...redeemed, variant: this.#variant() });
+      await this.#ask(this.#lookUp(redeemed));
+    }
     if (activated) await this.#ask(activated);
     if (this.#updated) await this.#ask(this.#updated);
     if (this.#shared.now() - this.#lockedAt < LOCKED_US) await this.#ask(this.#balance(USED));

@@ -140,6 +140,8 @@ class Run {
       const working = Array.from({ length: callers }, () => this.#callUntil(endsAt));
       await Promise.all(working).finally(() => this.#called.abort());
       await restarting;
+      // What the last calls have done outlives a restart, too.
+      await this.#restart();
       await this.#each(this.#finished, (batch) => batch.revisit());
       if (drain) await this.#drain();
       const end = { endedAt: new Date().toISOString(), calls: this.#calls, restarts: this.#restarts };
@@ -181,14 +183,19 @@ class Run {
   }
 
   async #restartUntil(endsAt: number): Promise<void> {
-    const { restart } = this.#plan;
-    const pauseMs = (endsAt - Date.now()) / (RESTARTS + 1);
-    while (restart && this.#restarts < RESTARTS) {
+    const pauseMs = (endsAt - Date.now()) / RESTARTS;
+    while (this.#plan.restart && this.#restarts < RESTARTS - 1) {
       const isTime = await sleep(pauseMs, true, { signal: this.#called.signal }).catch(() => false);
       if (!isTime) return;
-      await restart();
-      this.#restarts++;
+      await this.#restart();
     }
+  }
+
+  async #restart(): Promise<void> {
+    const { restart } = this.#plan;
+    if (!restart) return;
+    await restart();
+    this.#restarts++;
   }
 
   /** Spends what is left of the float. At each step no more than one of the orders can be paid. */

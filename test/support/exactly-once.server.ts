@@ -37,6 +37,7 @@ export const FAULTS = [
   'redeems from a voucher that is locked',
   'forgets batches after a while',
   'forgets activations after a while',
+  'finds no transaction after a while',
   'shows a replay with the amount of now',
   'shows a replay with the time of now',
 ] as const;
@@ -315,7 +316,8 @@ class Server {
   }
 
   lookUp(reference: string, nothing: string): Result {
-    const found = this.#redemptions.get(reference) ?? this.#activations.get(reference);
+    const known = this.#redemptions.get(reference) ?? this.#activations.get(reference);
+    const found = this.#lasting(known, 'finds no transaction after a while');
     if (!found) return refuse(nothing);
     if (!found.update) return { code: '00', data: found };
     return found.update.renewed ? { code: '00', data: found.update.renewed } : refuse(nothing);
