@@ -99,6 +99,19 @@ async function sends(page: Page, action: string, fields: Readonly<Record<string,
   await page.getByText(outcome).first().waitFor();
 }
 
+test('what is shown once stays in its dialog until somebody closes it', { skip }, async (t) => {
+  const { page, faults } = await opened(t, ({ merchantId }) => `/merchants/${merchantId}?tab=webhooks`);
+  await page.getByRole('tabpanel').getByRole('button', { name: 'Add endpoint' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('textbox', { name: 'URL' }).fill('https://93.184.216.34/events');
+  await dialog.getByRole('button', { name: 'Add endpoint' }).click();
+  // The list is not empty any more.
+  await page.locator('tbody').getByText('https://93.184.216.34/events').waitFor();
+  assert.match(await dialog.locator('pre').innerText(), /^whsec_/);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  assert.deepEqual(faults, []);
+});
+
 test('a product is created by its form, and its page opens', { skip }, async (t) => {
   const { page, faults } = await opened(t, '/products');
   await page.getByRole('button', { name: 'Create product', exact: true }).click();

@@ -183,8 +183,10 @@ function useMerchantTabs(merchantId: string, floats: Floats | undefined) {
 }
 
 function TabList({ text = '', create, ...list }: Omit<Tab, 'key' | 'label'>) {
-  const action = create && <Actions acts={[{ name: create, given: list.fixed }]} />;
-  return <List empty={<Empty text={text} action={action} />} {...list} />;
+  const { offers } = useApp();
+  // It stands beside the list, which may be read again while the dialog still shows a secret.
+  const add = create && offers(create) && <Actions acts={[{ name: create, given: list.fixed }]} />;
+  return <List empty={<Empty text={text} />} aside={add} {...list} />;
 }
 
 function NoTransactions({ merchantId }: { merchantId: string }) {

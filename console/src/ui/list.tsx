@@ -125,7 +125,7 @@ export function List(props: ListProps) {
   const hasTools = !isBare && (fields.length > 0 || (items.length > 0 && !props.brief));
   // The place of their tabs is there before them, so that nothing moves.
   const hasViews = names && hasViewsOf(session?.user.id ?? '', pathname);
-  const hasHead = props.title !== undefined || hasTools || total;
+  const hasHead = props.title !== undefined || hasTools || total || props.aside;
   return (
     <section className="panel" aria-label={props.title} ref={section}>
       {names && (
