@@ -133,6 +133,14 @@ function casesOfMerchants(operator: Operator, scene: Scene): Case[] {
       refused: '42',
     },
     {
+      what: 'cash-out of a part',
+      book: (differs) => {
+        const paid = { serialNumber: third, amountMinor: more(differs, 100n), merchantId: shop };
+        return cashOut(operator, { ...paid, reference: 'cash-out of a part' });
+      },
+      typed: ['voucher', 'cash-out', String(third), '--merchant', String(shop), '--amount', '1'],
+    },
+    {
       what: 'escheat a voucher',
       book: (differs) => {
         const serialNumber = differs ? third : fifth;
