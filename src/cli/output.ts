@@ -159,6 +159,7 @@ export function printTable(
     widths[widest.at] = Math.max(SHORTENED_MIN, widest.width - (total() - most));
   }
   if (total() <= most) process.stdout.write(`${render(head, texts, widths)}\n`);
+  else if (texts.length === 0) process.stdout.write('no rows\n');
   else for (const row of texts) printRecord(head, row, most);
 }
 

@@ -112,6 +112,10 @@ describe('a table', () => {
     }
   });
 
+  test('without rows says so if its columns are too wide for one line', async () => {
+    assert.equal((await operator.run`settlement draft`).out, 'no rows\n');
+  });
+
   test('shows the invisible characters of references as escapes, and so does JSON', async () => {
     const [{ transactionId }] = await operator.json`batch list`;
     const shown = await operator.run`batch show ${transactionId}`;
