@@ -18,6 +18,8 @@ const LOCKS: Readonly<Record<string, readonly string[]>> = {
   7311990017: ['src/bank/match.ts'],
   // The settings.
   7311990021: ['src/settings/settings.ts'],
+  // The publication of the books.
+  7311990022: ['src/books/publish.ts'],
 };
 
 test('each advisory lock has a number of its own', async () => {
