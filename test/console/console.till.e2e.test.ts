@@ -231,6 +231,8 @@ test('a cashier activates a card, voids it, and pays out what is left on another
   await types(page, other.code + other.pin);
   await page.getByRole('button', { name: 'Pay out in cash' }).click();
   await page.getByRole('dialog').getByText('Pay out USD 10.00 in cash?').waitFor();
+  // A dialog takes the focus after it has appeared.
+  await page.locator('[role=dialog] button:focus').waitFor();
   await page.keyboard.press('Enter');
   await shows(page, 'Cash-out USD 10.00');
   await shows(page, 'Remaining balance: USD 0.00');
