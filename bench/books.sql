@@ -18,7 +18,7 @@ language sql set search_path = scrip, pg_temp as $$
     select id from accounts where kind = 'SETTLEMENT' and merchant_id = p_merchant and currency = 'USD'
   ), used as (
     -- No row is older than the activation of its voucher.
-    update vouchers v set last_use_id = l.id, activated_at = p_day - interval '1 day'
+    update vouchers v set last_use_id = l.id, activated_at = least(v.activated_at, p_day - interval '1 day')
     from (select distinct on (serial_number) serial_number, id from named order by serial_number, at desc) l
     where v.serial_number = l.serial_number
   )

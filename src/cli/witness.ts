@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { checkpointOf, cosign, isSigned, KINDS, readCheckpoint, verifierKey } from '../books/checkpoint.ts';
 import { type Published, readPublished, writePublic } from '../books/publish.ts';
 import { type Signer, signerOf } from '../keyring/ring.ts';
+import { readSecret } from '../private-file.ts';
 import { writeWhole } from './file.ts';
 import { fail, numberOf, printJson, say } from './output.ts';
 import { listenForStop } from './signals.ts';
@@ -76,7 +77,7 @@ const SEED = /^[0-9a-f]{64}$/;
 
 /** Opens the key of the witness, which its first run creates. */
 async function openSigner(path: string): Promise<Signer> {
-  const seed = await readFile(path, 'utf8').catch(async (error: NodeJS.ErrnoException) => {
+  const seed = await readSecret(path).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     const made = randomBytes(32).toString('hex');
     await writeWhole(path, [made], false);

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, readFile, rename, stat } from 'node:fs/promises';
+import { link, open, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
-import { withDraft, writePrivate } from '../private-file.ts';
+import { readSecret, withDraft, writePrivate } from '../private-file.ts';
 import { findKms, type Kms, type KmsSettings } from './kms.ts';
 import { derive, KEY_BYTES, KeyRing, type RingKey, ringKey } from './ring.ts';
 import { openRing, sealRing } from './sealed.ts';
@@ -144,7 +144,7 @@ const writeRing = (
 
 /** Replaces the ring in a key file completely or not at all. It is on the disk when this returns. */
 async function change({ path, kms }: KeyFile, changed: (ring: string) => string): Promise<void> {
-  const text = await readFile(path, 'utf8');
+  const text = await readSecret(path);
   const ring = changed(await openRing(text, `the key file ${path}`, kms));
   await writeRing(path, await sealed(ring, kms, text));
 }

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { sameHash } from '../credentials.ts';
 import { slotOfSerial } from '../db/buckets.ts';
 import { requireOwnFile } from '../db/embedded.ts';
@@ -189,7 +188,7 @@ function check(ring: KeyRing, inUse: readonly Known[]): void {
 /** Returns the text of the key ring, sealed or not, for a copy; undefined if there is none. */
 export async function readKeyRingText(config: Given): Promise<string | undefined> {
   if (!(await findKeyRing(config))) return undefined;
-  return config.keys ?? (await readFile(keyFile(config).path, 'utf8'));
+  return config.keys ?? (await readSecret(keyFile(config).path));
 }
 
 /** Returns the key ring. @throws StartError if there is none */

@@ -47,8 +47,11 @@ const CAUSES = {
 
 export type Cause = keyof typeof CAUSES;
 
-/** No cause why a process is not ready: other calls are served meanwhile. */
-const OVERLOAD = 'too many calls wait: look for a merchant that floods, and for what slows the database down';
+/** Why calls are refused. During an overload a process is ready: it serves other calls meanwhile. */
+const REASONS = {
+  ...CAUSES,
+  overload: 'too many calls wait: look for a merchant that floods, and for what slows the database down',
+} as const;
 
 export const CAUSE_NAMES = Object.keys(CAUSES) as readonly Cause[];
 
@@ -100,7 +103,7 @@ export class Readiness {
   readonly #log: Logger;
   readonly #timeoutMs: number;
   /** By cause: several can alternate, call by call. */
-  readonly #outages = new Map<Cause | 'overload', Outage>();
+  readonly #outages = new Map<keyof typeof REASONS, Outage>();
   #diskFullAt = Number.NEGATIVE_INFINITY;
   #lacksKey = false;
 
@@ -116,7 +119,7 @@ export class Readiness {
     else if (isUnavailable(error)) this.#note(causeOf(error), error);
   }
 
-  #note(cause: Cause | 'overload', error?: unknown): void {
+  #note(cause: keyof typeof REASONS, error?: unknown): void {
     const now = performance.now();
     if (cause === 'disk-full') this.#diskFullAt = now;
     if (cause === 'key-missing') this.#lacksKey = true;
@@ -137,7 +140,7 @@ export class Readiness {
         state: state ?? code,
         ...(state !== undefined && SYSTEM.test(state) && { error: message }),
       },
-      `calls ${cause === 'schema' ? 'fail (96)' : 'are refused (91)'}: ${cause === 'overload' ? OVERLOAD : CAUSES[cause]}`,
+      `calls ${cause === 'schema' ? 'fail (96)' : 'are refused (91)'}: ${REASONS[cause]}`,
     );
   }
 
