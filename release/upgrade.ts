@@ -268,7 +268,7 @@ async function goBack(old: Program, url: string, { backups, before, stoppedAt, t
   await old.stop();
 }
 
-/** Finds the commit of the last release before this one. A shallow clone may lack it: that is said, and all. */
+/** Finds the commit of the last release before this one. If a shallow clone lacks it, says so, and ends. */
 async function findRelease(): Promise<string> {
   // The subject of a release's commit (run.ts), since not every clone has the tags.
   const args = ['log', '-1', '--format=%H', '--extended-regexp', '--grep=^Release [0-9]+\\.', 'HEAD^'];
