@@ -38,7 +38,7 @@ export function Titled<Schema extends TSchema>(title: string, schema: Schema): S
 
 /** A part of a long form, by the names of their titles in the console. */
 type Section =
-  | ('identity' | 'file' | 'columns' | 'value' | 'validity')
+  | ('identity' | 'file' | 'columns' | 'value' | 'validity' | 'cards')
   | ('rates' | 'payout' | 'payer' | 'settlements');
 
 /**

@@ -4,11 +4,11 @@ import { audit, type Change } from '../audit/audit.ts';
 import { type Operator, PERMISSIONS, type Permission } from '../context.ts';
 import { sql } from '../db/sql.ts';
 import { bookTopUp } from '../merchants/floats.ts';
-import { MerchantName, Opaque, PermissionWord, subjectOf } from '../merchants/merchants.ts';
+import { MerchantName, PermissionWord, SETTINGS, subjectOf } from '../merchants/merchants.ts';
 import { ABOVE_LIMIT, changing, tableOf, twoPeople } from '../operation.ts';
 import { MANAGE, MONEY } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
-import { DEFAULT_PRODUCT, ProductCode, requireProduct } from '../products/products.ts';
+import { DEFAULT_PRODUCT, requireProduct } from '../products/products.ts';
 import { AMOUNT_MAX, Currency, MerchantId, minorOf, Numbered, Secret, Text } from '../schema.ts';
 import { makeKey, type NewKey, TILL_SCOPES } from './keys.ts';
 
@@ -24,6 +24,7 @@ type CreateMerchant = {
   readonly permit: readonly Permission[];
   readonly opaque: boolean;
   readonly productId: number;
+  readonly language?: string | null | undefined;
   /** The scopes of its first key; left out: all permissions. */
   readonly scopes?: readonly Permission[] | undefined;
   readonly float?: { readonly currency: string; readonly amountMinor: bigint } | undefined;
@@ -38,20 +39,20 @@ export async function createMerchant(
   const now = service.clock();
   return service.db.transaction(async (tx) => {
     const permissions = [...new Set([...NEW_MERCHANT, ...wanted.permit])];
-    const { name, opaque, productId, float } = wanted;
+    const { name, opaque, productId, language = null, float } = wanted;
     const [product] = await tx.query<{ code: string }>(
       sql`select code from products where id = ${productId}`,
     );
     const [row] = await tx.query<{ id: number }>(sql`
-insert into merchants (name, permissions, opaque, default_product_id, created_at)
-values (${name}, ${permissions}, ${opaque}, ${productId}, ${now}) returning id`);
+insert into merchants (name, permissions, opaque, default_product_id, language, created_at)
+values (${name}, ${permissions}, ${opaque}, ${productId}, ${language}, ${now}) returning id`);
     if (!row || !product) throw new Error('a merchant was inserted, and no row came back');
     const { key, change } = await makeKey(tx, row.id, now, { scopes: wanted.scopes ?? null });
     const changes: Change[] = [
       {
         action: 'merchant.create',
         subject: subjectOf(row.id),
-        after: { name, permissions, opaque, product: product.code },
+        after: { name, permissions, opaque, product: product.code, language },
       },
       change,
     ];
@@ -92,8 +93,7 @@ const create = changing({
       }),
     ),
     currency: Type.Optional(Type.String({ ...Currency, 'x-roles': MONEY })),
-    product: Type.Optional(ProductCode),
-    opaque: Type.Optional(Opaque),
+    ...SETTINGS,
   },
   output: Type.Object({ id: Numbered(MerchantId), name: Text, keyId: Text, secret: Secret }),
   roles: MANAGE,
@@ -112,7 +112,7 @@ const create = changing({
   status: 201,
   async run(caller, input) {
     const product = await requireProduct(caller.service.db, input.product ?? DEFAULT_PRODUCT);
-    const { name, permit = [], opaque = false, currency = product.currency } = input;
+    const { name, permit = [], opaque = false, language, currency = product.currency } = input;
     if (input.float && !MONEY.some((role) => caller.principal.roles.includes(role)))
       throw new Problem(
         'forbidden',
@@ -124,6 +124,7 @@ const create = changing({
       name,
       permit,
       opaque,
+      language,
       productId: product.id,
       // One person alone makes a key that shows no codes.
       scopes: caller.isAgreed ? undefined : TILL_SCOPES,

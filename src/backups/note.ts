@@ -11,6 +11,7 @@ import { Line, Text, Time } from '../schema.ts';
 
 const note = changing({
   name: 'backup.note',
+  title: 'Report a backup',
   summary: 'Report a backup of your own server that has just ended, for `scrip doctor` and the metric',
   path: '/backups',
   input: {

@@ -70,6 +70,12 @@ const MerchantSchema = Type.Object({
   suspendedAt: NullableTime,
   createdAt: Time,
 });
+/** What can be set beside the name, at once or later. */
+export const SETTINGS = {
+  opaque: Type.Optional(Opaque),
+  product: Type.Optional(ProductCode),
+  language: Type.Optional(MerchantSchema.properties.language),
+};
 export const MerchantWithFloats = Type.Object({
   ...MerchantSchema.properties,
   floats: Type.Array(FloatBalance),
@@ -342,9 +348,7 @@ const setMerchant = changing({
   input: {
     id: MerchantId,
     name: Type.Optional(MerchantName),
-    opaque: Type.Optional(Opaque),
-    product: Type.Optional(ProductCode),
-    language: Type.Optional(MerchantSchema.properties.language),
+    ...SETTINGS,
   },
   output: MerchantWithFloats,
   roles: MANAGE,

@@ -21,6 +21,7 @@ const STEPS = {
   merchant: Done('There is a merchant.'),
   key: Done('An API key is valid.'),
   float: Done('A float was topped up.'),
+  vouchers: Done('Vouchers were ordered.'),
   redemption: Done('A voucher was redeemed.'),
   backup: Done('A backup was made from the data folder, or noted.'),
   alert: Done('The operator has an enabled webhook endpoint, or metrics are on.'),
@@ -66,6 +67,7 @@ select
   exists (select from merchants) as merchant,
   exists (select from api_keys where revoked_at is null and (expires_at is null or expires_at > ${now})) as key,
   exists (select from floats where topped_up_minor is not null) as float,
+  exists (select from batches) as vouchers,
   exists (select from webhook_endpoints
     where merchant_id = ${OPERATOR} and disabled_at is null and removed_at is null) as alert`);
   // In the order of journal_by_merchant: a scan of the journal would read all vouchers of the first batches.

@@ -134,9 +134,10 @@ const CARDS = {
 const { maxQuantity, ...OF_TIME } = TERMS;
 const CHANGES = Type.Partial(
   Type.Object({
-    ...inSection('identity', { name: Name, ...CARDS }),
+    ...inSection('identity', { name: Name }),
     ...inSection('value', { ...AMOUNTS, maxQuantity }),
     ...inSection('validity', OF_TIME),
+    ...inSection('cards', CARDS),
   }),
 ).properties;
 const { name: _name, ...OTHER_CHANGES } = CHANGES;

@@ -109,27 +109,39 @@ test('an owner sees on the overview which first steps are left, until none is', 
   const listening = await testService(t);
   const { page, faults } = await signedIn(openBrowser(t), listening);
   const steps = page.getByRole('region', { name: 'Get started' });
-  await steps.getByText('0 of 8 done').waitFor();
+  await steps.getByText('0 of 9 done').waitFor();
   assert.deepEqual(await inaccessible(page), []);
   // What a merchant needs comes after the first one.
-  const redeem = steps.getByRole('link', { name: 'Redeem the first voucher' });
   const topUp = steps.getByRole('button', { name: 'Top up' });
-  assert.deepEqual([await redeem.count(), await topUp.count()], [0, 0]);
+  const order = steps.getByRole('button', { name: 'Order vouchers' });
+  const invite = steps.getByRole('button', { name: 'Invite' });
+  assert.deepEqual([await topUp.count(), await order.count(), await invite.count()], [0, 0, 1]);
   await steps.getByRole('button', { name: 'Create merchant' }).press('Enter');
   const dialog = page.getByRole('dialog');
   await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
   await dialog.getByRole('button', { name: 'Create merchant' }).click();
   await dialog.getByText('This is shown once').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).click();
-  await steps.getByText('2 of 8 done').waitFor();
+  await steps.getByText('2 of 9 done').waitFor();
   await topUp.click();
   // The form says whose float it is.
   await dialog.getByText('Kiosk 1').waitFor();
   await dialog.getByRole('textbox', { name: 'Amount' }).fill('125.5');
   await dialog.getByRole('button', { name: 'Top up' }).click();
-  await steps.getByText('3 of 8 done').waitFor();
-  await redeem.click();
-  await page.waitForURL('**/console/merchants/*?tab=users');
+  await steps.getByText('3 of 9 done').waitFor();
+  await steps.getByRole('listitem').filter({ hasText: 'Top up a float' }).getByText('Done').waitFor();
+  await invite.last().click();
+  // The cashier of the merchant takes the first voucher.
+  assert.ok(await dialog.getByRole('checkbox', { name: 'Cashier' }).isChecked());
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await order.click();
+  await dialog.getByRole('textbox', { name: 'Quantity' }).fill('2');
+  await dialog.getByRole('textbox', { name: 'Value' }).fill('10');
+  await dialog.getByText('Kiosk 1').waitFor();
+  await dialog.getByText(/^2 × .*10\.00 = .*20\.00$/).waitFor();
+  await dialog.getByRole('button', { name: 'Order vouchers' }).click();
+  await page.waitForURL('**/console/batches/*');
+  await page.getByRole('button', { name: 'Order sheets' }).waitFor();
   await page.route('**/operator/v1/setup', async (route) => {
     const setup = (await (await arrive(route)).json()) as object;
     await route.fulfill({ json: Object.fromEntries(Object.keys(setup).map((step) => [step, true])) });

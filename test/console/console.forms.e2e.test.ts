@@ -118,10 +118,25 @@ test('a product is created by its form, and its page opens', { skip }, async (t)
   const dialog = page.getByRole('dialog');
   for (const [label, text] of Object.entries({ Code: 'GIFT-EUR', Name: 'Gift card', Currency: 'EUR' }))
     await dialog.getByRole('textbox', { name: label }).first().fill(text);
-  await dialog.getByRole('button', { name: 'Create product', exact: true }).click();
+  const create = dialog.getByRole('button', { name: 'Create product', exact: true });
+  // A first product needs nothing of a section that begins closed; a wrong value opens it.
+  const least = dialog.getByRole('textbox', { name: 'Minimum value' });
+  const section = dialog.getByText('Value', { exact: true });
+  assert.equal(await least.isVisible(), false);
+  await section.click();
+  await least.fill('0.001');
+  await section.click();
+  await least.waitFor({ state: 'hidden' });
+  await create.click();
+  await least.waitFor();
+  await least.fill('');
+  await create.click();
   await page.getByRole('heading', { level: 1, name: 'Gift card' }).waitFor();
   assert.equal(new URL(page.url()).pathname, '/console/products/GIFT-EUR');
-  assert.deepEqual(faults, []);
+  assert.deepEqual(
+    faults.filter((each) => !each.includes('status of 400')),
+    [],
+  );
 });
 
 test('what seldom happens to money has a form on its page', { skip }, async (t) => {

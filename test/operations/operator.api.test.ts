@@ -31,6 +31,13 @@ describe('the operator API', () => {
     assert.deepEqual(shown.body.floats, [{ currency: 'USD', balance: 100_000 }]);
   });
 
+  test('creates a merchant with the settings that can be changed later', async () => {
+    const set = { opaque: true, product: 'DEFAULT', language: 'de' };
+    const { body } = await api.post('/merchants', { name: 'Laden', ...set });
+    const { opaque, product, language } = (await api.get(`/merchants/${body.id}`)).body;
+    assert.deepEqual({ opaque, product, language }, set);
+  });
+
   test('compresses what it reads, and never the answer to a change', async () => {
     const created = Array.from({ length: 8 }, (_, index) =>
       api.post('/merchants', { name: `Shop ${index}` }),

@@ -50,7 +50,7 @@ test('each step of an empty installation is done when its effect is there', asyn
   const merchant = await api.testService.createMerchant();
   const { context } = await authenticate(service, merchant.authorization);
   const [voucher] = await makeVouchers(context, 'setup', 1);
-  await isNow('merchant', 'key', 'float');
+  await isNow('merchant', 'key', 'float', 'vouchers');
   await redeem({ ...context, now: clock.now() }, { ...voucher, amount: 1, reference: 'first' } as never);
   await isNow('redemption');
   await posts('/backups', { place: 's3://vault/first' });

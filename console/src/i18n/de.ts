@@ -131,6 +131,7 @@ export const de: Catalogue = {
     columns: 'Die Spalten',
     value: 'Wert',
     validity: 'Gültigkeit',
+    cards: 'Karten',
     rates: 'Was der Betreiber behält',
     payout: 'Auszahlung',
     payer: 'Der Auftraggeber',
@@ -277,9 +278,13 @@ export const de: Catalogue = {
         text: 'Mit ihm rufen die Programme und Kassen eines Händlers die API auf.',
       },
       float: { title: 'Ein Prepaid-Konto aufladen', text: 'Daraus bezahlt ein Händler seine Gutscheine.' },
+      vouchers: {
+        title: 'Gutscheine bestellen',
+        text: 'Auf der Seite der Bestellung werden sie auch gedruckt.',
+      },
       redemption: {
         title: 'Den ersten Gutschein einlösen',
-        text: 'Über die API; oder laden Sie jemanden vom Händler ein, der an der Kasse im Portal verkauft und einlöst.',
+        text: 'Laden Sie jemanden vom Händler ein, der Code und PIN einer Karte an der Kasse im Portal eintippt; oder rufen Sie die API auf.',
       },
       backup: {
         title: 'Eine Sicherung anlegen',

@@ -126,6 +126,7 @@ export const en = {
     columns: 'The columns',
     value: 'Value',
     validity: 'Validity',
+    cards: 'Cards',
     rates: 'What the operator keeps',
     payout: 'Payout',
     payer: 'The payer',
@@ -263,9 +264,13 @@ export const en = {
         text: 'With it, the programs and tills of a merchant call the API.',
       },
       float: { title: 'Top up a float', text: 'A merchant pays for its vouchers from its float.' },
+      vouchers: {
+        title: 'Order vouchers',
+        text: 'The page of the order prints them, too.',
+      },
       redemption: {
         title: 'Redeem the first voucher',
-        text: 'By the API; or invite somebody of the merchant, who sells and redeems at the till in the portal.',
+        text: 'Invite a cashier of the merchant, who types the code and the PIN of a card at the till in the portal; or call the API.',
       },
       backup: {
         title: 'Make a backup',

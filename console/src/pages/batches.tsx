@@ -2,13 +2,11 @@ import { Progress, Stack, Text } from '@mantine/core';
 import { useNavigate } from '@tanstack/react-router';
 import type { Answer, PortalAnswer } from '../answers.ts';
 import { useTexts } from '../i18n/index.tsx';
-import type { Input } from '../ui/act.ts';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
 import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
 import { List } from '../ui/list.tsx';
-import { useMerchants, useProducts } from '../ui/names.ts';
 import { ListPage, PageHead } from '../ui/page.tsx';
 import { Empty, Panel, Stat } from '../ui/parts.tsx';
 import { Sheets } from '../ui/sheets.tsx';
@@ -16,29 +14,12 @@ import { useThing } from '../ui/thing.tsx';
 import { Copyable, Fields } from '../ui/value.tsx';
 import { useWords } from '../ui/words.ts';
 
-/** Returns what an order of vouchers of one value costs, once it is known in which currency. */
-function useCost() {
-  const format = useFormat();
-  const { merchants } = useMerchants();
-  const products = useProducts();
-  return ({ merchantId, product, quantity, value }: Input): string | undefined => {
-    const code = product ?? merchants.find(({ id }) => id === merchantId)?.product;
-    const currency = products.find((each) => each.code === code)?.currency;
-    const [count, each] = [Number(quantity), Number(value)];
-    if (currency === undefined || !(count > 0) || !(each > 0)) return undefined;
-    const [one, all] = [format.money(each, currency), format.money(count * each, currency)];
-    return `${format.number(count)} × ${one} = ${all}`;
-  };
-}
-
 export function Screen() {
   const { label } = useWords();
-  const cost = useCost();
   return (
     <ListPage
       name="batches"
       create="batch.generate"
-      effect={cost}
       of="batch.list"
       cell={(name, item) =>
         name === 'produced' && item['status'] === 'PROCESSING' ? (

@@ -152,7 +152,13 @@ function useMerchantTabs(merchantId: string, floats: Floats | undefined) {
       create: 'daily-limit.set',
       of: 'daily-limit.list',
     },
-    { key: 'batches', label: nav.batches, text: empty.batches, of: 'batch.list' },
+    {
+      key: 'batches',
+      label: nav.batches,
+      text: empty.batches,
+      create: 'batch.generate',
+      of: 'batch.list',
+    },
     { key: 'webhooks', label: nav.webhooks, text: empty.webhooks, create: 'webhook.add', of: 'webhook.list' },
     { key: 'settlements', label: nav.settlements, text: empty.settlements, of: 'settlement.list' },
     {

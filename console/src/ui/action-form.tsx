@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useRef, useState } from 'react';
+import { type ReactNode, useRef, useState } from 'react';
 import { help } from '../../generated/help.ts';
 import { ApiProblem, type Download, get } from '../api.ts';
 import type { Field, Operation } from '../described.ts';
@@ -10,6 +10,7 @@ import { perform } from '../operations.ts';
 import type { Act, Input } from './act.ts';
 import { useApp } from './app.tsx';
 import { type Change, Changes } from './changes.tsx';
+import { useCost } from './cost.ts';
 import { save } from './csv.ts';
 import { focusesFirst } from './dialog.tsx';
 import { FieldInput } from './field.tsx';
@@ -79,6 +80,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   const words = useWords();
   const client = useQueryClient();
   const announce = useDone();
+  const cost = useCost();
   const { shapeOf } = useApp();
   const [base, setBase] = useState<Input>(current);
   const [values, setValues] = useState<Input>({ ...current, ...initial });
@@ -156,7 +158,9 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   // When a session has ended, a dialog asks for the sign-in.
   const isSignedOut = error instanceof ApiProblem && error.status === 401;
   const problems = error instanceof ApiProblem ? error.fields : [];
+  const isWrong = (field: Field) => problems.some((each) => each.field === field.name);
   const isChanged = error instanceof ApiProblem && error.code === 'effect-changed';
+  const ordered = name === 'batch.generate' && cost({ ...given, ...values });
   const effect = isChanged ? (
     <Stated operation={act.proposed ?? name} of={error.statement as Statement} />
   ) : typeof act.effect === 'function' ? (
@@ -169,33 +173,36 @@ export function ActionForm({ act, operation, hold, close }: Props) {
       <form ref={focusesFirst} onSubmit={submits(() => mutate(isChanged ? error.effect : undefined))}>
         <Stack gap="md">
           <Text size="sm">{words.action(name).text ?? `${help[name]}.`}</Text>
-          {effect && (
+          {(effect || ordered) && (
             <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect} role="note">
               {effect}
+              {ordered && <div>{ordered}</div>}
             </Alert>
           )}
-          {sectionsOf(fields).map(({ title, fields: own }) => {
-            const inputs = own.map((field) => (
-              <FieldInput
-                key={field.name}
-                operation={name}
-                field={field}
-                value={values[field.name]}
-                problem={problems.find((each) => each.field === field.name)}
-                onChange={(value) => {
-                  hold('input');
-                  setValues(withoutOthers({ ...values, [field.name]: value }));
-                }}
-              />
-            ));
-            if (title === undefined) return inputs;
-            return (
-              <fieldset key={title} className="form-section">
-                <legend>{sections[title]}</legend>
-                {inputs}
-              </fieldset>
-            );
-          })}
+          {sectionsOf(fields).map(({ title, fields: own }, index) => (
+            <Section
+              key={title ?? ''}
+              title={title && sections[title]}
+              // What a first thing does not need is opened on demand.
+              isOptional={index > 0 && own.every((field) => !field.required && !isGiven(base[field.name]))}
+              isWrong={own.some(isWrong)}
+              names={own.map((field) => words.label(field.name))}
+            >
+              {own.map((field) => (
+                <FieldInput
+                  key={field.name}
+                  operation={name}
+                  field={field}
+                  value={values[field.name]}
+                  problem={problems.find((each) => each.field === field.name)}
+                  onChange={(value) => {
+                    hold('input');
+                    setValues(withoutOthers({ ...values, [field.name]: value }));
+                  }}
+                />
+              ))}
+            </Section>
+          ))}
           {meanwhile && (
             <Alert ref={intoView} color="orange" variant="light" title={texts.meanwhile}>
               <Changes of={[meanwhile]} />
@@ -218,6 +225,38 @@ export function ActionForm({ act, operation, hold, close }: Props) {
       </form>
       {needsStepUp && <StepUp onDone={() => mutate(undefined)} />}
     </Stack>
+  );
+}
+
+const isGiven = (value: unknown) => value !== undefined && value !== null;
+
+type SectionProps = {
+  readonly title: string | undefined;
+  readonly isOptional: boolean;
+  readonly isWrong: boolean;
+  /** The fields in it. */
+  readonly names: readonly string[];
+  readonly children: ReactNode;
+};
+
+function Section({ title, isOptional, isWrong, names, children }: SectionProps) {
+  if (title === undefined) return children;
+  if (!isOptional)
+    return (
+      <fieldset className="form-section">
+        <legend>{title}</legend>
+        {children}
+      </fieldset>
+    );
+  return (
+    <details open={isWrong}>
+      <summary>
+        <b>{title}</b> <small className="quiet">{names.join(', ')}</small>
+      </summary>
+      <fieldset className="form-section" aria-label={title}>
+        {children}
+      </fieldset>
+    </details>
   );
 }
 

@@ -1,6 +1,6 @@
-import { Anchor, Button } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { Suspense, useState } from 'react';
 import type { Answer, Listed } from '../answers.ts';
 import { get } from '../api.ts';
@@ -8,9 +8,12 @@ import { useTexts } from '../i18n/index.tsx';
 import type { Act } from './act.ts';
 import { ActionDialog, loadDialog } from './actions.tsx';
 import { useApp } from './app.tsx';
+import { Icon } from './icons.tsx';
+import type { Item } from './item.ts';
 import { useWhenLoaded } from './loaded.ts';
 import { useMerchants } from './names.ts';
 import { Panel } from './parts.tsx';
+import { pageOf } from './places.ts';
 import { useWords } from './words.ts';
 
 type Setup = Answer<'setup.show'>;
@@ -49,46 +52,61 @@ function Steps({ of: setup, ...opening }: Opening & { of: Setup }) {
   return (
     <Panel title={texts.title} aside={<span className="quiet">{texts.progress(done, steps.length)}</span>}>
       <ol className="plain-list">
-        {steps.map(([step, isStepDone]) => !isStepDone && <OpenStep key={step} step={step} {...opening} />)}
+        {steps.map(([step, isStepDone]) =>
+          isStepDone ? (
+            <li key={step} className="line">
+              <span className="quiet">{texts.steps[step].title}</span>
+              <span className="ok">
+                <Icon name="approvals" size={16} /> {texts.done}
+              </span>
+            </li>
+          ) : (
+            <OpenStep key={step} step={step} {...opening} />
+          ),
+        )}
       </ol>
     </Panel>
   );
 }
 
-/** The operations that take the steps. A voucher is redeemed by the API, or in the portal. */
+/** The operations that take the steps. Whoever redeems the first voucher has to be invited. */
 const OPERATIONS: Partial<Record<Step, string>> = {
   person: 'user.invite',
   product: 'product.create',
   merchant: 'merchant.create',
   key: 'api-key.create',
   float: 'float.top-up',
+  vouchers: 'batch.generate',
+  redemption: 'user.invite',
   backup: 'backup.note',
   alert: 'webhook.add',
 };
 /** What a merchant needs comes after the first one was created. */
-const OF_MERCHANT: readonly Step[] = ['key', 'float', 'redemption'];
+const OF_MERCHANT: readonly Step[] = ['key', 'float', 'vouchers', 'redemption'];
 
 function OpenStep({ step, merchant, open }: Opening & { step: Step }) {
   const { title, text } = useTexts().setup.steps[step];
   const { offers } = useApp();
   const words = useWords();
   const whenLoaded = useWhenLoaded();
+  const navigate = useNavigate();
   const isOfMerchant = OF_MERCHANT.includes(step);
   const isLater = isOfMerchant && merchant === undefined;
   const name = OPERATIONS[step];
   const ofMerchant = isOfMerchant &&
     merchant && { given: { merchantId: merchant.id }, effect: merchant.name };
-  const act = name && offers(name) && { name, ...ofMerchant };
+  const ofStep = {
+    // The order is printed on its page.
+    ...(step === 'vouchers' && {
+      onDone: (made: Item) => void navigate({ to: pageOf('batch.list')?.(made) }),
+    }),
+    ...(step === 'redemption' && { initial: { roles: ['cashier'] } }),
+  };
+  const act = name && offers(name) && { name, ...ofMerchant, ...ofStep };
   return (
     <li className="line">
       <span>
-        {name || isLater ? (
-          <b>{title}</b>
-        ) : (
-          <Anchor component={Link} to={`/merchants/${merchant?.id}?tab=users`}>
-            {title}
-          </Anchor>
-        )}
+        <b>{title}</b>
         <small className="quiet">{text}</small>
       </span>
       {act && !isLater && (
