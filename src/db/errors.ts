@@ -181,10 +181,10 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(isUnavailable);
   const state = sqlState(error);
   // 08: connection; 28: the account is refused, as while its password is changed; 3D: there is no such
-  // database; 53: out of resources; 57: operator intervention (shutdown, statement timeout).
+  // database; 53: out of resources; 57: operator intervention (shutdown, statement timeout); 58: its system.
   if (state)
     return (
-      /^(08|28|3D|53|57)/.test(state) ||
+      /^(08|28|3D|53|57|58)/.test(state) ||
       isConnectionRefused(error) ||
       state === STANDBY ||
       state === '25P03' ||

@@ -50,7 +50,10 @@ export async function sendAnswer(
   request.trace.statusCode = statusCode;
   const transactionId = transactionIdOf(data);
   request.trace.transactionId = transactionId;
-  if (transactionId && request.method === 'POST' && !replayed) renameRequest(request, reply, transactionId);
+  if (transactionId && request.method === 'POST' && !replayed) {
+    renameRequest(request, reply, transactionId);
+    service.readiness.booked();
+  }
   service.readiness.served();
   reply.type(JSON_TYPE);
   if (replayed) reply.header('idempotent-replayed', 'true');
@@ -163,7 +166,7 @@ export function sendRefusal(
 ): void {
   const refusal = toRefusal(error, request.raw.errored === null);
   if (!refusal) service.log.error({ requestId: request.id, err: error }, 'a request failed');
-  service.readiness.refused(error);
+  service.readiness.refused(error, { isOfTill: true });
   const { statusCode, message } = outcomeOf(refusal, notFound);
   request.trace.statusCode = statusCode;
   reply.code(httpStatusOf(refusal, statuses)).type(JSON_TYPE);

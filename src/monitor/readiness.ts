@@ -37,6 +37,7 @@ const CAUSES = {
   'disk-full': 'the disk of the database is full: free space, nothing has to be restarted',
   connections: 'the database has no connection left: raise max_connections, or start fewer processes',
   resources: 'the database has no memory left, or not enough of another resource: look at its own log',
+  storage: 'the database cannot read or write one of its files: look at its own log, and at its disk',
   credentials: 'the database refuses the account: check user, password and database of SCRIP_DATABASE_URL',
   tls: 'no connection by TLS: check the certificate of the database, sslmode and sslrootcert',
   clock: 'the clock of this machine differs from that of the database, or was set back: set it right',
@@ -61,8 +62,12 @@ const CHECK_TIMEOUT_MS = 1_000;
 const REPEAT_MS = 60_000;
 /** An outage is over when nothing was refused for this long. Single calls may succeed in its middle. */
 const QUIET_MS = 2_000;
-/** A full disk is noticed by bookings alone. The process is not ready for this long after one was refused. */
-const DISK_FULL_MS = 5_000;
+/** Causes that calls of tills meet, and seldom the check, which writes nothing. */
+const OF_BOOKINGS = ['disk-full', 'resources', 'storage', 'slow'] as const;
+/** The process is not ready for this long after one of them refused a call of a till… */
+const OF_BOOKINGS_MS = 5_000;
+/** … unless a booking succeeded this recently: a lock on one voucher, for example, stops no others. */
+const BOOKED_MS = 1_000;
 
 /** System errors of PostgreSQL, whose messages contain no values of statements. */
 const SYSTEM = /^(53|57|58|XX)/;
@@ -73,6 +78,7 @@ function causeOf(error: unknown): Cause {
   if (state === '53100') return 'disk-full';
   if (state === '53300') return 'connections';
   if (state?.startsWith('53')) return 'resources';
+  if (state?.startsWith('58')) return 'storage';
   if (/^(28|3D)/.test(state ?? '') || isConnectionRefused(error)) return 'credentials';
   if (state === STANDBY) return 'read-only';
   if (isOfTls(error)) return 'tls';
@@ -91,7 +97,14 @@ function causeOf(error: unknown): Cause {
   return 'database-away';
 }
 
-type Outage = { readonly since: number; loggedAt: number; refusedAt: number; refused: number };
+type Outage = {
+  readonly since: number;
+  loggedAt: number;
+  refusedAt: number;
+  /** When it last refused a call of a till. */
+  tillRefusedAt: number;
+  refused: number;
+};
 
 type Checked = {
   readonly db: Pick<Database, 'hot' | 'query'>;
@@ -102,32 +115,38 @@ type Checked = {
 export class Readiness {
   readonly #log: Logger;
   readonly #timeoutMs: number;
+  readonly #now: () => number;
   /** By cause: several can alternate, call by call. */
   readonly #outages = new Map<keyof typeof REASONS, Outage>();
-  #diskFullAt = Number.NEGATIVE_INFINITY;
+  #bookedAt = Number.NEGATIVE_INFINITY;
   #lacksKey = false;
 
-  /** @param timeoutMs how long the database may take to answer the check */
-  constructor(log: Logger, timeoutMs = CHECK_TIMEOUT_MS) {
+  /**
+   * @param timeoutMs how long the database may take to answer the check
+   * @param now the monotonic time in milliseconds
+   */
+  constructor(log: Logger, timeoutMs = CHECK_TIMEOUT_MS, now = () => performance.now()) {
     this.#log = log;
     this.#timeoutMs = timeoutMs;
+    this.#now = now;
   }
 
   /** Notes the error that made a call fail. Errors of other kinds are ignored. */
-  refused(error: unknown): void {
+  refused(error: unknown, { isOfTill = false } = {}): void {
     if (error instanceof Refusal && error.code === '91') this.#note('overload');
-    else if (isUnavailable(error)) this.#note(causeOf(error), error);
+    else if (isUnavailable(error)) this.#note(causeOf(error), error, isOfTill);
   }
 
-  #note(cause: keyof typeof REASONS, error?: unknown): void {
-    const now = performance.now();
-    if (cause === 'disk-full') this.#diskFullAt = now;
+  #note(cause: keyof typeof REASONS, error?: unknown, isOfTill = false): void {
+    const now = this.#now();
     if (cause === 'key-missing') this.#lacksKey = true;
-    const begun = { since: now, loggedAt: Number.NEGATIVE_INFINITY, refusedAt: now, refused: 0 };
+    const never = Number.NEGATIVE_INFINITY;
+    const begun = { since: now, loggedAt: never, refusedAt: now, tillRefusedAt: never, refused: 0 };
     const outage = this.#outages.get(cause) ?? begun;
     this.#outages.set(cause, outage);
     outage.refused++;
     outage.refusedAt = now;
+    if (isOfTill) outage.tillRefusedAt = now;
     if (now - outage.loggedAt < REPEAT_MS) return;
     outage.loggedAt = now;
     const state = sqlState(error);
@@ -144,10 +163,22 @@ export class Readiness {
     );
   }
 
+  /** Notes that a booking succeeded. */
+  booked(): void {
+    this.#bookedAt = this.#now();
+  }
+
+  /** Returns the cause that refused calls of tills since the last booking. */
+  #stopsBookings(): { readonly cause: Cause; readonly at: number } | undefined {
+    const at = (cause: Cause) => this.#outages.get(cause)?.tillRefusedAt ?? Number.NEGATIVE_INFINITY;
+    const cause = OF_BOOKINGS.find((each) => at(each) > this.#bookedAt);
+    return cause && { cause, at: at(cause) };
+  }
+
   /** Notes that a call was served. */
   served(): void {
-    if (this.#outages.size === 0) return;
-    const now = performance.now();
+    if (this.#outages.size === 0 || this.#stopsBookings()) return;
+    const now = this.#now();
     const all = [...this.#outages];
     if (all.some(([, { refusedAt }]) => now - refusedAt < QUIET_MS)) return;
     this.#outages.clear();
@@ -179,7 +210,10 @@ export class Readiness {
     const cause = await Promise.race([asked, elapsed(this.#timeoutMs)]);
     if (cause === false) return 'database-away';
     if (cause !== undefined) return cause;
-    if (performance.now() - this.#diskFullAt < DISK_FULL_MS) return 'disk-full';
+    const now = this.#now();
+    const stopped = this.#stopsBookings();
+    if (stopped && now - stopped.at < OF_BOOKINGS_MS && now - this.#bookedAt > BOOKED_MS)
+      return stopped.cause;
     if (this.#lacksKey && (await this.#stillLacksKey(db, keys))) return 'key-missing';
     this.served();
     return undefined;

@@ -199,6 +199,22 @@ test('calls get 503 while the database takes no connections, and while its name 
   }
 });
 
+test('a process is not ready while a lock stops bookings, and is again once one succeeds', async (t) => {
+  const { testService, ask } = await start(t);
+  const [voucher] = (await ask(A.generate('x', 1, 25))).json().data.vouchers as [Voucher];
+  const ready = async () => (await ask({ method: 'GET', path: '/readyz' })).statusCode;
+  const owner = new pg.Client(testService.url);
+  await owner.connect();
+  // Reads go on, as while an index is built.
+  await owner.query('begin; lock table scrip.journal in share mode');
+  assertAway(await ask(A.redeem(voucher, 1, 'y')));
+  assert.equal(await ready(), 503);
+  assert.equal((await ask(A.balance(voucher))).json().statusCode, '00');
+  await owner.end();
+  assert.equal((await ask(A.redeem(voucher, 1, 'y'))).json().statusCode, '00');
+  assert.equal(await ready(), 200);
+});
+
 test('a server that accepts a connection and says nothing counts as away', async (t) => {
   const server = createServer((socket) => void socket.on('error', () => {}));
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));

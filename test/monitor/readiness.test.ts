@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../../src/db/pool.ts';
 import { newRingKey, readKeyRing } from '../../src/keyring/file.ts';
 import { createLogger } from '../../src/log.ts';
@@ -18,13 +17,17 @@ type Line = { level: number; msg: string; cause?: string; state?: string; error?
 function observed(hot: Database['hot']) {
   const lines: Line[] = [];
   const log = createLogger('info', { write: (line) => void lines.push(JSON.parse(line) as Line) });
-  const readiness = new Readiness(log);
+  let nowMs = 0;
+  const readiness = new Readiness(log, undefined, () => nowMs);
   const query = async () => [];
   const keys = readKeyRing(newRingKey(), 'the test');
   const checked = { db: { hot, query }, clock: () => new Date(), keys };
   return {
     lines,
     readiness,
+    pass(ms: number) {
+      nowMs += ms;
+    },
     check: () => readiness.check(checked),
     gauge: () => readiness.gauge(checked),
   };
@@ -36,7 +39,7 @@ const failing = (error: object) => async () => {
 
 test('the cause of an outage is logged when it begins, and its end when calls are served again', async () => {
   let hot: Database['hot'] = failing({ code: '53300' });
-  const { check, lines } = observed((...args) => hot(...args));
+  const { check, pass, lines } = observed((...args) => hot(...args));
   for (let call = 0; call < 3; call++) assert.equal(await check(), 'connections');
   assert.deepEqual(
     lines.map(({ level, cause, state }) => [level, cause, state]),
@@ -46,7 +49,7 @@ test('the cause of an outage is logged when it begins, and its end when calls ar
   assert.equal(await check(), undefined);
   // A single success does not end an outage.
   assert.equal(lines.length, 1);
-  await sleep(2_100);
+  pass(2_100);
   assert.equal(await check(), undefined);
   assert.deepEqual(
     lines.slice(1).map(({ level, msg, cause, refused }) => [level, msg, cause, refused]),
@@ -66,6 +69,7 @@ test('each cause is named, and system errors with their message', async () => {
     [{ code: 'EPOOLEXHAUSTED' }, 'slow', undefined],
     [{ code: '53300', message: 'too many clients' }, 'connections', 'too many clients'],
     [{ code: '53200', message: 'out of memory' }, 'resources', 'out of memory'],
+    [{ code: '58030', message: 'could not read block' }, 'storage', 'could not read block'],
     [{ code: '3D000' }, 'credentials', undefined],
     [{ code: 'CERT_HAS_EXPIRED' }, 'tls', undefined],
     [{ code: '55000', severity: 'FATAL' }, 'credentials', undefined],
@@ -94,11 +98,43 @@ test('a database that takes no writes is logged, although no call was refused', 
   assert.equal(lines[0]?.cause, 'read-only');
 });
 
-test('a process is not ready for a while after a booking met a full disk', async () => {
-  const { check, readiness } = observed((async () => [{ writable: true }]) as never);
+const OF_TILL = { isOfTill: true };
+
+test('a process is not ready for a while after bookings met what its check does not', async () => {
+  for (const [code, cause] of [
+    ['53100', 'disk-full'],
+    ['53200', 'resources'],
+    ['58030', 'storage'],
+    ['55P03', 'slow'],
+  ] as const) {
+    const { check, pass, readiness, lines } = observed((async () => [{ writable: true }]) as never);
+    const error = Object.assign(new Error('refused'), { code });
+    // A report, for example, shows nothing about tills.
+    readiness.refused(error);
+    assert.equal(await check(), undefined);
+    readiness.refused(error, OF_TILL);
+    assert.equal(await check(), cause);
+    pass(4_900);
+    // The outage has not ended: nothing was booked.
+    readiness.served();
+    assert.deepEqual([await check(), lines.length], [cause, 1]);
+    // Bookings are tried again, even if no other call would show that they succeed.
+    pass(200);
+    assert.deepEqual([await check(), lines.length], [undefined, 1]);
+    readiness.booked();
+    assert.equal(await check(), undefined);
+    assert.deepEqual([lines.length, lines[1]?.cause, lines[1]?.msg], [2, cause, 'calls are served again']);
+  }
+});
+
+test('a process stays ready while some bookings are refused and others succeed', async () => {
+  const { check, pass, readiness } = observed((async () => [{ writable: true }]) as never);
+  readiness.booked();
+  pass(900);
+  readiness.refused(Object.assign(new Error('a lock'), { code: '55P03' }), OF_TILL);
   assert.equal(await check(), undefined);
-  readiness.refused(Object.assign(new Error('could not extend file'), { code: '53100' }));
-  assert.equal(await check(), 'disk-full');
+  pass(200);
+  assert.equal(await check(), 'slow');
 });
 
 test('causes that alternate log one line each, and overload is one of them', () => {
