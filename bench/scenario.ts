@@ -1,7 +1,7 @@
 /** The options and words that a scenario was started with. */
 export type Given = {
   readonly words: readonly string[];
-  readonly values: Readonly<Record<string, string | boolean | undefined>>;
+  readonly values: Readonly<Record<string, string | number | boolean | undefined>>;
 };
 
 export const numberOf = ({ values }: Given, name: string) => Number(values[name]);

@@ -1,14 +1,19 @@
-/**
- * `npm run model [-- WORD]`: visits every state of the models of the protocols, then of each model with a
- * planted fault, and prints how the fault does harm (docs/explanation/model.md).
- */
+import { Command } from 'commander';
 import { PROTOCOLS } from './protocols.ts';
 
-const [word = ''] = process.argv.slice(2);
+const program = new Command('npm run model --')
+  .description(
+    'Visit every state of the models of the protocols, also with planted faults, and print their harm.',
+  )
+  .argument('[word]', 'only protocols whose title holds it')
+  .parse();
+const [word = ''] = program.args;
+const protocols = PROTOCOLS.filter(({ title }) => title.includes(word));
+if (protocols.length === 0) program.error(`no protocol has "${word}" in its title`);
 const write = (line: string) => process.stdout.write(`${line}\n`);
 let failures = 0;
 
-for (const { title, faults, check } of PROTOCOLS.filter((each) => each.title.includes(word))) {
+for (const { title, faults, check } of protocols) {
   write(`\n${title}`);
   for (const fault of [undefined, ...Object.keys(faults)]) {
     const startedAt = performance.now();

@@ -1,14 +1,10 @@
-/**
- * Mutants of the functions in sql/, which move the money: `node mutation/functions.ts [WORD…] [--sample N]
- * [--seed S]`. Each mutant is created in the template database of the tests, and the tests of its function
- * run until one fails. Prints the survivors.
- */
 import { glob, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { openOwner } from '../src/db/pool.ts';
 import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
+import { numberFrom } from '../test/support/number-option.ts';
 import { withTestServer } from '../test/support/server.ts';
 import { shuffle } from './mutants.ts';
 import { Ranking } from './ranking.ts';
@@ -199,19 +195,24 @@ async function mutateFunction(sandbox: Sandbox, name: string, sample: number, se
 }
 
 await leavingNothing(async () => {
-  const options = {
-    sample: { type: 'string', default: '20' },
-    seed: { type: 'string', default: '1' },
-  } as const;
-  const { values, positionals } = parseArgs({ allowPositionals: true, options });
+  const program = new Command('npx node mutation/functions.ts')
+    .description(
+      'Mutate the functions of sql/ that move the money, and print the mutants that no test finds.',
+    )
+    .argument('[words...]', 'only functions whose names hold one of them')
+    .option('--sample <number>', 'how many mutants of each', numberFrom(1), 20)
+    .option('--seed <text>', 'of the draw', '1')
+    .parse();
+  const words = program.args;
+  const { sample, seed } = program.opts<{ sample: number; seed: string }>();
   const names = Object.keys(FUNCTIONS).filter(
-    (name) => positionals.length === 0 || positionals.some((word) => name.includes(word)),
+    (name) => words.length === 0 || words.some((word) => name.includes(word)),
   );
   // Only the database changes, so that the source is loaded once.
   process.env['SCRIP_MUTATION_RELOADS'] = 'test/';
   await withTestServer(async () => {
     await withSandbox(ROOT, await temporaryFolder('scrip-mutation-'), async (sandbox) => {
-      for (const name of names) await mutateFunction(sandbox, name, Number(values.sample), values.seed);
+      for (const name of names) await mutateFunction(sandbox, name, sample, seed);
     });
   });
 });

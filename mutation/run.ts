@@ -1,17 +1,11 @@
-/**
- * Mutation testing: changes the code in many small ways, one at a time, and checks whether a test fails
- * (docs/explanation/testing.md).
- *
- * npm run mutation -- [WORD…] [--sample N] [--seed S] [--minutes M] [--again] [--test WORD]…
- * [--score] [--survivors] [--verify N]
- */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { numberFrom } from '../test/support/number-option.ts';
 import { withTestServer } from '../test/support/server.ts';
 import { findMutants, findSources, type Mutant, shuffle } from './mutants.ts';
 import { formatScore, formatSurvivors, type Outcome, readOutcomes, writeOutcome } from './outcomes.ts';
@@ -22,19 +16,34 @@ import { type Selection, selectTests } from './selection.ts';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const RESULTS = join(ROOT, 'mutation/results');
 
-const { values: options, positionals: words } = parseArgs({
-  allowPositionals: true,
-  options: {
-    sample: { type: 'string' },
-    seed: { type: 'string', default: '1' },
-    minutes: { type: 'string' },
-    again: { type: 'boolean', default: false },
-    test: { type: 'string', multiple: true, default: [] },
-    score: { type: 'boolean', default: false },
-    survivors: { type: 'boolean', default: false },
-    verify: { type: 'string' },
-  },
-});
+const program = new Command('npm run mutation --')
+  .description('Change the code in many small ways, one at a time, and check whether a test fails.')
+  .argument('[words...]', 'only files whose path holds one of them, with `:LINE` only that line')
+  .option('--sample <number>', 'how many mutants, drawn at random (default: all)', numberFrom(1))
+  .option('--seed <text>', 'of the draw', '1')
+  .option('--minutes <number>', 'stop after so long; the next run continues', numberFrom(0))
+  .option('--again', 'try the survivors once more', false)
+  .option(
+    '--test <word>',
+    'by the tests whose names hold it, not those of the source (repeatable)',
+    (word: string, others: readonly string[]) => [...others, word],
+    [],
+  )
+  .option('--score', 'print a table of scores by file', false)
+  .option('--survivors', 'print what survived so far', false)
+  .option('--verify <number>', "repeat so many that were killed under Node's own test runner", numberFrom(1))
+  .parse();
+const words = program.args;
+const options = program.opts<{
+  readonly sample?: number;
+  readonly seed: string;
+  readonly minutes?: number;
+  readonly again: boolean;
+  readonly test: readonly string[];
+  readonly score: boolean;
+  readonly survivors: boolean;
+  readonly verify?: number;
+}>();
 
 /**
  * Installs the packages that only mutation testing needs, by their own lockfile, at the first run.
@@ -74,7 +83,7 @@ async function tryAll(sandbox: Sandbox, mutants: readonly Mutant[]): Promise<voi
   const selection = await selectTests(sandbox, join(RESULTS, 'reached'), paths, options.test);
   // What the tests reach is kept, so that learning it is not part of the time.
   const deadline =
-    options.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + Number(options.minutes) * 60_000;
+    options.minutes === undefined ? Number.POSITIVE_INFINITY : Date.now() + options.minutes * 60_000;
   const ranking = new Ranking();
   let done = 0;
   let stopped = false;
@@ -120,10 +129,7 @@ async function main(): Promise<void> {
   const ended = (as: RegExp) => all.filter(({ id }) => as.test(outcomes.get(id)?.status ?? ''));
   if (options.score) return void process.stdout.write(formatScore(all, outcomes));
   if (options.survivors) return void process.stdout.write(formatSurvivors(ended(/survived|not reached/)));
-  const chosen = shuffle(all, options.seed).slice(
-    0,
-    options.sample === undefined ? all.length : Number(options.sample),
-  );
+  const chosen = shuffle(all, options.seed).slice(0, options.sample);
   // A timeout counts as killed, and may have been too short on a busy machine.
   const open = new Set(options.again ? ended(/survived|not reached|timeout/) : []);
   const again = chosen.filter((mutant) => open.has(mutant));
@@ -131,7 +137,7 @@ async function main(): Promise<void> {
   const sure = shuffle(
     all.filter(({ id }) => outcomes.get(id)?.status === 'killed'),
     options.seed,
-  ).slice(0, Number(options.verify ?? 0));
+  ).slice(0, options.verify ?? 0);
   const work = (sandbox: Sandbox) =>
     options.verify ? verify(sandbox, sure, outcomes) : tryAll(sandbox, due);
   if (due.length === 0 && !options.verify)

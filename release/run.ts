@@ -9,6 +9,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Command } from 'commander';
 import { dateEntry } from './changelog.ts';
 import { findPlaceholders, findProblems } from './check.ts';
 import { freezeMigrations } from './migrations.ts';
@@ -82,10 +83,12 @@ async function release(version: string): Promise<void> {
     );
 }
 
+const program = new Command('npm run release --')
+  .description('Make a release, with a commit, a tag and packages in release/out. Nothing is published.')
+  .argument('<version>', 'that of the packages, such as 0.1.0')
+  .parse();
 try {
-  const [version] = process.argv.slice(2);
-  if (version === undefined) throw new Error('name the version: npm run release -- 0.1.0');
-  await release(version);
+  await release(program.args[0] as string);
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\nno release was made\n`);
   process.exitCode = 1;

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Command } from 'commander';
 import { freePort } from '../soak/process.ts';
 import { STATUS } from '../src/cli/output.ts';
 
@@ -278,7 +279,11 @@ async function findRelease(): Promise<string> {
   process.exit();
 }
 
-const commit = process.argv[2] ?? (await findRelease());
+const program = new Command('npm run upgrade --')
+  .description('Upgrade from an earlier commit under load, and go back.')
+  .argument('[commit]', 'the earlier commit (default: the last release before this one)')
+  .parse();
+const commit = program.args[0] ?? (await findRelease());
 const folder = await mkdtemp(join(tmpdir(), 'scrip-upgrade-'));
 try {
   await upgrade(folder, commit);

@@ -393,8 +393,8 @@ export async function soakNeverClosed(options: Options): Promise<void> {
 }
 
 /** Runs this soak again, in a process that has inherited a port. */
-async function withSocket({ name, minutes, seed }: Options): Promise<void> {
-  const again = [process.execPath, RUN, name, '--minutes', String(minutes), '--seed', String(seed)];
+async function withSocket({ minutes, seed }: Options): Promise<void> {
+  const again = [process.execPath, RUN, 'never-closed', '--minutes', String(minutes), '--seed', String(seed)];
   const child = spawn('python3', ['-c', WITH_SOCKET, ...again], { stdio: 'inherit' });
   const [status] = await once(child, 'exit');
   if (status !== 0) throw new Error('the soak failed');

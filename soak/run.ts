@@ -1,35 +1,39 @@
-/**
- * `npm run soak [-- NAME] [--minutes M] [--seed S] [--async]`: checks for minutes or hours what the tests
- * check in seconds.
- * - `faults`: everything that can break breaks under load, and the books are compared with every answer;
- * - `absences`: the database goes away and comes back in every way, and the time until calls succeed is
- *   printed;
- * - `failover`: the primary is killed under load, its synchronous standby is promoted, and nothing
- *   acknowledged is lost; with `--async` the standby is asynchronous, and the lost calls are counted;
- * - `citus`: concurrent calls on a Citus cluster while its shards move and its workers are killed;
- * - `never-closed`: all that operators change, from a key to the version of PostgreSQL, under load;
- * - `model`: the answers of two processes are those of a plain model in some order of the calls.
- */
+import { Command } from 'commander';
 import { leavingNothing } from '../test/support/leave-nothing.ts';
-import { type Options, readArguments } from './arguments.ts';
+import { type Options, readOptions, withOptions } from './arguments.ts';
 import { soakCitus } from './citus.ts';
 import { soakFailover } from './failover.ts';
 import { soakModel } from './model.ts';
 import { soakNeverClosed } from './never-closed.ts';
 import { soakAbsences, soakFaults } from './under-fire.ts';
 
-const SOAKS: Readonly<Record<string, (options: Options) => Promise<void>>> = {
-  faults: soakFaults,
-  absences: soakAbsences,
-  failover: soakFailover,
-  'never-closed': soakNeverClosed,
-  model: soakModel,
-  citus: soakCitus,
-};
+const program = new Command('npm run soak --').description(
+  'Check for minutes or hours what the tests check in seconds. Without a name: faults, for a minute.',
+);
 
-const options = readArguments(process.argv.slice(2));
-const soak = SOAKS[options.name];
-if (!soak) throw new Error(`unknown soak ${options.name}: use one of ${Object.keys(SOAKS).join(', ')}`);
-process.stdout.write(`soak ${options.name}: ${options.minutes} min, seed ${options.seed}\n`);
-await leavingNothing(() => soak(options));
+function add(name: string, summary: string, soak: (options: Options) => Promise<void>): Command {
+  return withOptions(program.command(name).description(summary)).action(async (_given, command: Command) => {
+    const options = readOptions(command);
+    process.stdout.write(`soak ${name}: ${options.minutes} min, seed ${options.seed}\n`);
+    await leavingNothing(() => soak(options));
+  });
+}
+
+add(
+  'faults',
+  'break everything that can break under load, and compare the books with every answer',
+  soakFaults,
+);
+add('absences', 'take the database away in every way, and print the time until calls succeed', soakAbsences);
+add(
+  'failover',
+  'kill the primary under load, promote its standby, and find no call lost',
+  soakFailover,
+).option('--async', 'with an asynchronous standby: count the lost calls');
+add('never-closed', 'change under load all that operators change, from a key to PostgreSQL', soakNeverClosed);
+add('model', 'compare the answers of two processes with a plain model in some order of the calls', soakModel);
+add('citus', 'call a Citus cluster while its shards move and its workers are killed', soakCitus);
+
+const given = process.argv.slice(2);
+await program.parseAsync(given.length > 0 ? given : ['faults'], { from: 'user' });
 process.exit();

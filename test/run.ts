@@ -1,8 +1,6 @@
 /**
- * Runs the tests: `npm test` the quick ones; `npm run test:e2e` the end-to-end tests (`*.e2e.test.ts`,
- * `--e2e`); `npm run test:all` these two and the others that take long (`--all`). `npx node test/run.ts
- * redeem` runs the files whose names hold a word, `npm run test:watch -- redeem` the same, again after each
- * change. `npm run attack` runs those that attack (`--attacks`), and prints a table of attacks and outcomes.
+ * Runs the tests, as `npm test`, `npm run test:e2e`, `npm run test:all`, `npm run test:watch` and `npm run
+ * attack` do. `--help` lists the options.
  *
  * One PostgreSQL serves the whole run: an embedded one in a folder of its own, or the server of
  * SCRIP_DATABASE_URL, whose account must be allowed to create databases. The schema is migrated once,
@@ -13,8 +11,7 @@
  *
  * `--on citus` runs the tests of what merchants and operators see on a Citus cluster of the run's own,
  * with the tests of Citus itself. `--on pgbouncer` runs those of what needs a session or a transaction,
- * behind PgBouncer in session mode, and `--on pgbouncer-transaction` in transaction mode. `--times`
- * lists how long each file took.
+ * behind PgBouncer in session mode, and `--on pgbouncer-transaction` in transaction mode.
  */
 import { readdir, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -22,7 +19,7 @@ import { Readable } from 'node:stream';
 import { run as runTests } from 'node:test';
 import { spec } from 'node:test/reporters';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command, Option } from 'commander';
 import { findCitus } from './citus/cluster.ts';
 import { findPgBouncer, findTransactionPooler } from './pgbouncer/bouncer.ts';
 import { type Attack, attackTable, isAttack } from './support/attack-table.ts';
@@ -122,10 +119,6 @@ async function divide(files: readonly string[]): Promise<string[]> {
     return module;
   });
   return Promise.all(modules);
-}
-
-function isPlace(name: string): name is Place {
-  return Object.hasOwn(RUNS, name);
 }
 
 /** How long each file took. */
@@ -260,26 +253,36 @@ async function isInstalled(place: Place): Promise<boolean> {
 }
 
 async function main(): Promise<void> {
-  const options = {
-    on: { type: 'string', default: 'postgres' },
-    watch: { type: 'boolean', default: false },
-    times: { type: 'boolean', default: false },
-    e2e: { type: 'boolean', default: false },
-    all: { type: 'boolean', default: false },
-    attacks: { type: 'boolean', default: false },
-  } as const;
-  const { values, positionals } = parseArgs({ allowPositionals: true, options });
-  const place = values.on;
-  if (!isPlace(place)) throw new Error(`--on takes ${Object.keys(RUNS).join(', ')}`);
+  const program = new Command('npx node test/run.ts')
+    .description('Run the tests: without options, the quick ones.')
+    .argument('[words...]', 'only the files whose names hold one of them')
+    .option('--e2e', 'the end-to-end tests (*.e2e.test.ts)', false)
+    .option('--all', 'the quick tests, the end-to-end tests, and those that take long', false)
+    .option('--attacks', 'those that attack; prints a table of attacks and outcomes', false)
+    .option('--watch', 'run them again after each change', false)
+    .option('--times', 'list how long each file took', false)
+    .addOption(
+      new Option('--on <place>', 'where').choices(Object.keys(RUNS)).default('postgres' satisfies Place),
+    )
+    .parse();
+  const words = program.args;
+  const { on: place, ...wanted } = program.opts<{
+    on: Place;
+    e2e: boolean;
+    all: boolean;
+    attacks: boolean;
+    watch: boolean;
+    times: boolean;
+  }>();
   if (!(await isInstalled(place))) return;
   const isSelected = (name: string) => {
-    if (values.attacks) return isAttack(name);
-    if (positionals.length > 0) return positionals.some((word) => name.includes(word));
-    if (values.all || place !== 'postgres') return true;
-    return values.e2e ? isEndToEnd(name) : !isLong(name);
+    if (wanted.attacks) return isAttack(name);
+    if (words.length > 0) return words.some((word) => name.includes(word));
+    if (wanted.all || place !== 'postgres') return true;
+    return wanted.e2e ? isEndToEnd(name) : !isLong(name);
   };
   const files = await findFiles((name) => RUNS[place](name) && isSelected(name));
-  if (files.length === 0) throw new Error('no test file has such a name');
+  if (files.length === 0) program.error('no test file has such a name');
   const stale = files.some((file) => isOfConsole(basename(file))) && (await whyStale());
   // A browser test would wait for what the old console does not show.
   if (stale) return refuse(stale);
@@ -289,13 +292,13 @@ async function main(): Promise<void> {
   process.env['NODE_COMPILE_CACHE'] ??= COMPILE_CACHE;
   await useMemory();
   await withTestServer(async () => {
-    counts = await runFiles(files, values.watch, times, attacks);
+    counts = await runFiles(files, wanted.watch, times, attacks);
   }, place);
   times.sort((one, other) => other.seconds - one.seconds);
-  if (values.times)
+  if (wanted.times)
     for (const { name, seconds } of times)
       process.stdout.write(`${seconds.toFixed(1).padStart(7)} s  ${name}\n`);
-  if (values.attacks) process.stdout.write(attackTable(attacks));
+  if (wanted.attacks) process.stdout.write(attackTable(attacks));
   if (counts.failed > 0 || counts.passed === 0) process.exitCode = 1;
   process.stdout.write(`${process.stderr.isTTY ? '\n' : ''}${lastLines(counts)}`);
 }
