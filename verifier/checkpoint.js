@@ -8,10 +8,11 @@ const { Tree, bytesOf, encoder, hexOf, leafOf, refuse } = require('./verify.js')
 const { sha256 } = require('./sha256.js');
 
 /** The text of a checkpoint, which is signed: origin, size and root. */
-const NOTE = /^([^\s+]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n$/;
+const NOTE = /^([!-*,-~]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n$/;
+const CLOSING = /^\["scrip closing","([0-9a-f]{64})","(\d{4}-\d\d-\d\d)",/;
 /** The kinds of keys, which are their first bytes. */
 const [LOG, WITNESS] = [1, 4];
-const KEY = /^([^+\s]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})$/;
+const KEY = /^([!-*,-~]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})$/;
 const SIGNATURE = {
   [LOG]: /^[A-Za-z0-9+/]{90}[AEIMQUYcgkosw048]=$/,
   [WITNESS]: /^[A-Za-z0-9+/]{101}[AQgw]==$/,
@@ -43,7 +44,8 @@ async function compare(proved, { checkpoint, closings }, key) {
   const byDay = new Map();
   let last = '';
   for (const [at, text] of closings.slice(0, size).entries()) {
-    const [, previous, day] = JSON.parse(text);
+    const [, previous, day] =
+      CLOSING.exec(text) ?? refuse(`line ${at + 1} of what ${origin} published is no closing`);
     if (day <= last || (at > 0 && previous !== hexOf(leaves[at - 1])))
       refuse(`${day} does not follow the day before it in what ${origin} published`);
     byDay.set(day, text);
@@ -58,7 +60,7 @@ async function compare(proved, { checkpoint, closings }, key) {
 }
 
 async function verifySignature(note, { body, origin, key }) {
-  const [, name, id, data] = KEY.exec(key.trim()) ?? refuse('the key is not name+id+key');
+  const [, name, id, data] = KEY.exec(key) ?? refuse('the key is not name+id+key');
   const [kind] = bytesOf(data);
   const ofKey = sha256(Uint8Array.from([...encoder.encode(`${name}\n`), ...bytesOf(data)]));
   if (hexOf(ofKey.subarray(0, 4)) !== id) refuse(`the key ${name}+${id} does not have its own id`);

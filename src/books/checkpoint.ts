@@ -84,21 +84,28 @@ export function cosign(text: string, name: string, { publicKey, sign }: Signer, 
   return lineOf(name, KINDS.witness, publicKey, Buffer.concat([time, signature]));
 }
 
+/** Base64 of the id of a key and a signature of Ed25519, 68 bytes. */
+const SIGNATURE = /^[A-Za-z0-9+/]{90}[AEIMQUYcgkosw048]=$/;
+
 /** Whether one of the keys of the log, `name+id+key`, has signed a checkpoint, or its keys (a note). */
 export function isSigned(note: string, origin: string, keys: readonly string[]): boolean {
   const end = note.indexOf('\n\n') + 1;
   const text = Buffer.from(note.slice(0, end));
-  const signatures = note.slice(end + 1).split('\n');
+  const start = `\u2014 ${origin} `;
+  const signatures = note
+    .slice(end + 1)
+    .split('\n')
+    .filter((line) => line.startsWith(start) && SIGNATURE.test(line.slice(start.length)))
+    .map((line) => Buffer.from(line.slice(start.length), 'base64'));
   return keys.some((key) => {
     const publicKey = Buffer.from(key.split('+').slice(2).join('+'), 'base64').subarray(1);
     const isKey = publicKey.length === KEY_BYTES && verifierKey(origin, KINDS.log, publicKey) === key;
     if (!isKey) return false;
     const prefix = Buffer.from('302a300506032b6570032100', 'hex');
     const spki = createPublicKey({ key: Buffer.concat([prefix, publicKey]), format: 'der', type: 'spki' });
-    return signatures.some((line) => {
-      const [, name, base64 = ''] = line.split(' ');
-      const signature = Buffer.from(base64, 'base64').subarray(4);
-      return name === origin && verify(null, text, spki, signature);
-    });
+    // As for every verifier, the first line of the key counts.
+    const id = idOf(origin, KINDS.log, publicKey);
+    const signature = signatures.find((each) => each.subarray(0, id.length).equals(id));
+    return signature !== undefined && verify(null, text, spki, signature.subarray(id.length));
   });
 }

@@ -78,10 +78,12 @@ async function publish(
   if (closings.length === 0)
     throw new Problem('conflict', 'no day is closed yet: there is nothing to publish');
   const published = await readPublished(folder);
-  const [found] = published ? findDifferences(service, published, closings) : [];
+  const [found] = published ? findDifferences(published, closings) : [];
   if (found)
     throw new Problem('conflict', `${folder} contains another history: ${found.day}: ${found.detail}`);
   const checkpoint = checkpointOf(closings);
+  if (published && !isSigned(published.checkpoint, checkpoint.origin, keysOf(service, checkpoint.origin)))
+    throw new Problem('conflict', `${folder}: ${UNKNOWN_KEY}. ${REMEDY}`);
   await mkdir(folder, { recursive: true });
   await writePublic(join(folder, 'closings'), closings.map((text) => `${text}\n`).join(''));
   const signers = service.keys.signers();
@@ -90,11 +92,17 @@ async function publish(
   return checkpoint;
 }
 
-/** Compares the closed days with those that were published in a folder. */
+const UNKNOWN_KEY =
+  'no key of the key ring has signed the checkpoint: it was changed, or its key was dropped';
+const REMEDY =
+  'Put that key back as the last entry of the key ring, publish, and remove it again. If it is lost, publish in a new folder, and give its keys to those who verify it';
+
+/** Compares the closed days, and the keys, with those that were published in a folder. */
 export async function compareWith(service: Pick<Service, 'db' | 'keys'>, folder: string): Promise<Break[]> {
   const published = await readPublished(folder);
   if (!published) throw new Problem('not-found', `${folder} has no checkpoint`);
-  return findDifferences(service, published, await readTexts(service));
+  const found = findDifferences(published, await readTexts(service));
+  return found.length > 0 ? found : findWrongKeys(service, published);
 }
 
 /** Returns the texts of all closings, from the first one on. */
@@ -105,12 +113,9 @@ export async function readTexts({ db }: { readonly db: Queries }): Promise<strin
 const keysOf = ({ keys }: Pick<Service, 'keys'>, origin: string) =>
   keys.signers().map(({ publicKey }) => verifierKey(origin, KINDS.log, publicKey));
 
-function findDifferences(
-  service: Pick<Service, 'keys'>,
-  { closings, checkpoint }: Published,
-  own: readonly string[],
-): Break[] {
-  const difference = (day: string, detail: string): Break => ({ day, change: 'published', detail });
+const difference = (day: string, detail: string): Break => ({ day, change: 'published', detail });
+
+function findDifferences({ closings, checkpoint }: Published, own: readonly string[]): Break[] {
   const at = closings.findIndex((text, index) => text !== own[index]);
   const other = closings[at];
   if (other !== undefined)
@@ -126,12 +131,25 @@ function findDifferences(
   const last = dayOf(closings.at(-1) ?? own.at(-1) ?? '');
   if (!read) return [difference(last, 'the checkpoint is none: it was changed or cut off')];
   const { origin, size, root } = read;
-  if (!isSigned(checkpoint, origin, keysOf(service, origin)))
-    return [difference(last, 'the checkpoint was changed, or signed by the key of another installation')];
   const expected = checkpointOf(closings.slice(0, size));
   if (expected.size !== size || !expected.root.equals(root) || expected.origin !== origin)
     return [difference(last, 'the published closings are not those of the checkpoint')];
   return [];
+}
+
+/** Every published key is one of the key ring, and has signed: each may be the one that somebody knows. */
+function findWrongKeys(
+  service: Pick<Service, 'keys'>,
+  { closings, checkpoint, keys, signedKeys }: Published,
+): Break[] {
+  const { origin } = checkpointOf(closings);
+  const own = keysOf(service, origin);
+  const last = dayOf(closings.at(-1) ?? '');
+  if (!isSigned(checkpoint, origin, own)) return [difference(last, UNKNOWN_KEY)];
+  const wrong = keys.find((key) => !own.includes(key) || !isSigned(checkpoint, origin, [key]));
+  if (wrong !== undefined)
+    return [difference(last, `${wrong} is no key of the key ring, or has not signed the checkpoint`)];
+  return isSigned(signedKeys, origin, own) ? [] : [difference(last, 'the published keys are not signed')];
 }
 
 /** Writes a file that everybody may read, completely or not at all. */

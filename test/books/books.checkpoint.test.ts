@@ -43,6 +43,24 @@ test('a checkpoint is signed only if one of the known keys has signed it', () =>
   assert.equal(isSigned(noteOf(3).replace('\n3\n', '\n2\n'), 'scrip/1', [known]), false);
 });
 
+test('a signature counts only in its form, as for every verifier', () => {
+  const key = verifierKey('scrip/1', KINDS.log, signer.publicKey);
+  const whole = noteOf(3);
+  const line = whole.split('\n').at(-2) ?? assert.fail();
+  const bytes = Buffer.from(line.split(' ')[2] ?? '', 'base64');
+  const lineOf = (changed: Buffer) => `\u2014 scrip/1 ${changed.toString('base64')}`;
+  const otherId = lineOf(Buffer.concat([Buffer.alloc(4), bytes.subarray(4)]));
+  const wrong = lineOf(Buffer.concat([bytes.subarray(0, 67), Buffer.from([bytes[67] ? 0 : 1])]));
+  for (const forged of [line.replace('\u2014', '-'), `${line}=`, `${line} x`, `${line}\r`, otherId, wrong])
+    assert.equal(isSigned(whole.replace(line, forged), 'scrip/1', [key]), false, forged);
+  assert.equal(
+    isSigned(whole.replace(line, `${wrong}\n${line}`), 'scrip/1', [key]),
+    false,
+    'the first counts',
+  );
+  assert.equal(isSigned(whole.replace(line, `${otherId}\n${line}`), 'scrip/1', [key]), true);
+});
+
 test('a witness confirms with the time in seconds', () => {
   const { text } = readCheckpoint(noteOf(3)) ?? assert.fail();
   const line = cosign(text, 'witness', signer, new Date('2026-01-01T00:00:00.999Z'));

@@ -18,7 +18,7 @@ import { rootOf } from '../../src/books/merkle.ts';
 import { compareWith, publishBooks, readPublished } from '../../src/books/publish.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Service } from '../../src/context.ts';
-import { KeyRing, ringKey, signerOf } from '../../src/keyring/ring.ts';
+import { KeyRing, type RingKey, ringKey, type Signer, signerOf } from '../../src/keyring/ring.ts';
 import { type Ledger, openLedger, sell } from '../support/books.ts';
 import { temporaryFolder } from '../support/leave-nothing.ts';
 import { exportedText } from '../support/reports.ts';
@@ -99,16 +99,16 @@ test('a closing that was published with another hash is found', async () => {
 test('a checkpoint that was changed, or is of another installation, is found', async () => {
   const { origin } = await publishBooks(service, folder);
   const other = new KeyRing([ringKey('k9', randomBytes(32))], randomBytes(32));
-  assert.match((await differences({ db: service.db, keys: other })).join(), /key of another installation/);
+  assert.match((await differences({ db: service.db, keys: other })).join(), /no key of the key ring has/);
   const [foreign] = other.signers();
   const key = verifierKey(origin, KINDS.log, foreign?.publicKey ?? assert.fail());
   assert.match(await verified(key), /the checkpoint is not signed by the key/);
   const whole = await readFile(file('checkpoint'), 'utf8');
   await replace('checkpoint', `\u2014 ${origin} `, '\u2014 scrip/other ');
-  assert.match((await differences()).join(), /the checkpoint was changed/);
+  assert.match((await differences()).join(), /no key of the key ring has signed the checkpoint/);
   await writeFile(file('checkpoint'), whole);
   await replace('checkpoint', '\n3\n', '\n2\n');
-  assert.match((await differences()).join(), /the checkpoint was changed/);
+  assert.match((await differences()).join(), /the published closings are not those of the checkpoint/);
   assert.match(await verified(), /signature of .* is not valid/);
   await rm(file('checkpoint'));
   await assert.rejects(compareWith(service, folder), /has no checkpoint/);
@@ -222,6 +222,45 @@ test('after a rotation, the older key signs too until it is dropped', async () =
   assert.ok(both.includes(before) && !both.includes(known));
   assert.deepEqual(await keysAfter(newer), both.slice(0, 1));
   assert.match(await verified(before), /is not signed by the key/);
+});
+
+test('a key that was dropped before a publication is put back, or another folder begins', async () => {
+  const [older, newer] = ['k1', 'k2'].map((id) => ringKey(id, randomBytes(32))) as [RingKey, RingKey];
+  const publish = (into: string, ...keys: RingKey[]) =>
+    publishBooks({ db: service.db, keys: new KeyRing(keys, Buffer.alloc(32)) }, into);
+  await publish(folder, older);
+  const refused = /web: no key of the key ring has signed the checkpoint: .*Put that key back as the last/;
+  await assert.rejects(publish(folder, newer), refused);
+  const dropped = { db: service.db, keys: new KeyRing([newer], Buffer.alloc(32)) };
+  assert.match((await differences(dropped)).join(), /it was changed, or its key was dropped$/);
+  await publish(folder, newer, older);
+  await publish(folder, newer);
+  assert.deepEqual(await differences(dropped), []);
+  await assert.rejects(publish(folder, older), refused);
+  await publish(join(folder, 'new'), older);
+});
+
+test('a published key that is not of the key ring, or has not signed, is found', async () => {
+  const { origin } = await publishBooks(service, folder);
+  const own = service.keys.signers();
+  const stranger = signerOf(Buffer.alloc(32, 9));
+  await writeFile(file('keys'), signKeys(origin, [...own, stranger]));
+  const signed = readCheckpoint(await readFile(file('checkpoint'), 'utf8')) ?? assert.fail();
+  await writeFile(file('checkpoint'), signCheckpoint(signed, [...own, stranger]));
+  assert.match((await differences()).join(), /is no key of the key ring, or has not signed the checkpoint$/);
+  const newer = ringKey('k2', randomBytes(32));
+  const older = ringKey('k1', randomBytes(32));
+  const rotated = { db: service.db, keys: new KeyRing([newer, older], Buffer.alloc(32)) };
+  const [one, two] = rotated.keys.signers() as [Signer, Signer];
+  await writeFile(file('checkpoint'), signCheckpoint(signed, [two]));
+  await writeFile(file('keys'), signKeys(origin, [two]));
+  assert.deepEqual(await differences(rotated), [], 'a rotation that is not published yet');
+  await writeFile(file('keys'), signKeys(origin, [one, two]));
+  assert.match((await differences(rotated)).join(), /or has not signed the checkpoint$/);
+  await writeFile(file('keys'), signKeys(origin, [two]).replace('\u2014', '-'));
+  assert.match((await differences(rotated)).join(), /the published keys are not signed$/);
+  await publishBooks(rotated, folder);
+  assert.deepEqual(await differences(rotated), []);
 });
 
 test('two publications at the same time leave what agrees, whichever has read more days', async () => {

@@ -5,7 +5,7 @@ from base64 import b64decode
 from hashlib import sha256, sha512
 
 LOG, WITNESS = 1, 4
-KEY = re.compile(r"([^\s+]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})")
+KEY = re.compile(r"([!-*,-~]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})")
 SIGNATURE = {
     LOG: re.compile("[A-Za-z0-9+/]{90}[AEIMQUYcgkosw048]="),
     WITNESS: re.compile("[A-Za-z0-9+/]{101}[AQgw]=="),
@@ -77,7 +77,7 @@ def verify_signature(note, origin, key):
 
     A key is `name+id+key`. ValueError says what is wrong.
     """
-    found = KEY.fullmatch(key.strip())
+    found = KEY.fullmatch(key)
     if not found:
         raise ValueError("the key is not name+id+key")
     name, id, (kind, *public_key) = found[1], bytes.fromhex(found[2]), b64decode(found[3])

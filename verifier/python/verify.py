@@ -49,7 +49,8 @@ TOTALS = re.compile(
     rf'{BALANCE}\}},?)*\],"aggregates":\{{("[0-9a-z_]+":"{HEX}*",?)*\}},"ages":"{HEX}*",'
     rf'"checks":\[(\{{"name":"[^"\\]*","differing":\[[^]]*\]\}},?)*\],"late":\[("{ID}",?)*\]\}}'
 )
-NOTE = re.compile(rf"([^\s+]+)\n([1-9][0-9]{{0,8}})\n{HASH}\n")
+NOTE = re.compile(rf"([!-*,-~]+)\n([1-9][0-9]{{0,8}})\n{HASH}\n")
+PUBLISHED = re.compile(f'\\["scrip closing","({HEX}{{64}})","{DAY}",')
 
 
 class Refused(Exception):
@@ -333,11 +334,14 @@ def compare(proved, folder, key):
     is_own = origin == f"scrip/{hashes[0].hex()[:16]}"
     sentence = f"{origin} is not the origin of the published closings: they belong to another installation"
     check(is_own, sentence)
-    days = [json.loads(text)[1:3] for text in texts]
-    for at, (previous, day) in enumerate(days[1:]):
-        follows = day > days[at][1] and previous == hashes[at].hex()
+    by_day, last = {}, ""
+    for at, text in enumerate(texts):
+        found = PUBLISHED.match(text)
+        check(found, f"line {at + 1} of what {origin} published is no closing")
+        previous, day = found.groups()
+        follows = day > last and (at == 0 or previous == hashes[at - 1].hex())
         check(follows, f"{day} does not follow the day before it in what {origin} published")
-    by_day = {day: text for (_, day), text in zip(days, texts)}
+        by_day[day], last = text, day
     for day, text in ((json.loads(text)[2], text) for text in proved):
         check(day in by_day, f"{day} is not in the checkpoint of {origin}")
         is_same = by_day[day] == text
