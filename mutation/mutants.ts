@@ -9,7 +9,7 @@ import { type Edit, mutateSql, statementsIn } from './sql.ts';
 const PLACES = [
   ...['money.ts', 'keyring/', 'refusal.ts', 'ledger/', 'redemptions/', 'vouchers/', 'rotation/'],
   ...['books/', 'settlement/', 'batches/', 'webhooks/', 'principal.ts', 'http/answer.ts'],
-  ...['approvals', 'approve', 'checkers', 'four-eyes', 'perform', 'propose'].map(
+  ...['admit', 'approvals', 'approve', 'checkers', 'effect', 'perform', 'propose'].map(
     (name) => `operations/${name}.ts`,
   ),
 ];

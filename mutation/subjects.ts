@@ -89,6 +89,7 @@ const SUBJECTS: Readonly<Record<string, string>> = {
   'settlement/terms': 'settlement settlement.steps operator.bank approvals.people',
   'operations/': `approvals.agreement approvals.rights approvals approvals.decisions people.persons.attacks
     approvals.alone.attacks`,
+  'operations/admit': 'operator.turns approvals.agreement approvals operator.api approvals.alone.attacks',
   'operations/perform': 'operator.turns approvals.agreement approvals operator.api approvals.alone.attacks',
   'webhooks/': 'webhooks.delivery webhooks.retry webhooks.events webhooks.changes webhooks.operator',
   'webhooks/address': 'webhooks.address webhooks.resolve',

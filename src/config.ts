@@ -10,7 +10,7 @@ import { readNetwork } from './network.ts';
  * A setting, with its default and its bounds. This is the only file that reads the environment. The
  * help and the page of settings are made from this list.
  */
-export type Setting = {
+type Setting = {
   readonly name: string;
   readonly fallback: string | undefined;
   readonly description: string;

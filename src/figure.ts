@@ -7,7 +7,7 @@
 /** A figure as its cases: the first one whose condition the row fulfills. */
 export type Figure = readonly Case[];
 
-export type Case = {
+type Case = {
   /** The values that fields of the row may have. */
   readonly when?: Readonly<Record<string, readonly string[]>>;
 } & (

@@ -18,7 +18,7 @@ const Sequence = Type.String({
 });
 const Details = Type.Unsafe<Readonly<Record<string, unknown>> | null>({ type: ['object', 'null'] });
 
-export const KINDS = ['command-line', 'break-glass', 'token', 'user', 'alone', 'service'] as const;
+const KINDS = ['command-line', 'break-glass', 'token', 'user', 'alone', 'service'] as const;
 
 export const EntrySchema = Type.Object({
   sequence: Titled('Number', Sequence),
@@ -115,7 +115,7 @@ const list = listing({
 /**
  * The end of the chain. If it is published, it proves later that nothing before it was changed or removed.
  */
-export type Head = { readonly sequence: bigint; readonly hash: string; readonly occurredAt: Date };
+type Head = { readonly sequence: bigint; readonly hash: string; readonly occurredAt: Date };
 
 /** Returns the end of the chain, or undefined if there is no entry yet. */
 export async function auditHead(db: Queries): Promise<Head | undefined> {

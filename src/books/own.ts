@@ -15,7 +15,7 @@ import { type Booked, BookedAmount, moveOnce } from './once.ts';
 
 const INCOME = ['fees', 'breakage', 'vat'] as const;
 
-export type Transfer = {
+type Transfer = {
   readonly account: (typeof INCOME)[number] | 'goodwill';
   readonly currency: string;
   readonly amountMinor: bigint;

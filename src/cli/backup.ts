@@ -122,7 +122,7 @@ async function create(dir: string, options: CreateOptions): Promise<void> {
 }
 
 /** Returns the fields of a backup that commands print. */
-export function described({ path, manifest }: Backup) {
+function described({ path, manifest }: Backup) {
   const { startedAt, endedAt, version, files, bytes, withKeys } = manifest;
   return { path, startedAt, endedAt, version, files, bytes, withKeys };
 }

@@ -27,7 +27,7 @@ type TopUp = {
   readonly reference?: string | undefined;
 };
 
-export type ToppedUp = { readonly float: Float; readonly transactionId: string; readonly replayed: boolean };
+type ToppedUp = { readonly float: Float; readonly transactionId: string; readonly replayed: boolean };
 
 /**
  * Adds money to a merchant's float: the journal row and the balance in one transaction. The same top-up again

@@ -92,7 +92,7 @@ export const ADVICE = {
   'mend-database': 'mend that first, then run scrip doctor again for the other checks',
 } as const;
 
-export type Values = Readonly<Record<string, string | number>>;
+type Values = Readonly<Record<string, string | number>>;
 
 /** `ok`; `warning`: somebody should look at it; `failure`: it needs action. */
 export const STATES = ['ok', 'warning', 'failure'] as const;

@@ -46,7 +46,7 @@ const CAUSES = {
   schema: 'a table or function is missing or forbidden: is the schema that of this release?',
 } as const;
 
-export type Cause = keyof typeof CAUSES;
+type Cause = keyof typeof CAUSES;
 
 /** Why calls are refused. During an overload a process is ready: it serves other calls meanwhile. */
 const REASONS = {

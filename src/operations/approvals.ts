@@ -7,8 +7,8 @@ import { type AnyOperation, alone, type Caller, changing, reading, tableOf } fro
 import { ROLES } from '../principal.ts';
 import { notFound, Problem } from '../problem.ts';
 import { Line, Nullable, toId } from '../schema.ts';
+import { approversOf, proposersOf } from './admit.ts';
 import { approve } from './approve.ts';
-import { approversOf, proposersOf } from './four-eyes.ts';
 import {
   type Approval,
   ApprovalId,

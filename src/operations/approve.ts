@@ -5,11 +5,12 @@ import { retrying } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { canonicalJson } from '../json.ts';
-import { type AnyOperation, type Caller, type Fields, withoutSecrets } from '../operation.ts';
+import { type AnyOperation, type Caller, type Fields, type Made, withoutSecrets } from '../operation.ts';
 import { actorOf } from '../principal.ts';
 import { Problem } from '../problem.ts';
+import { markedAlone } from './admit.ts';
 import { type Turn, turnOf } from './checkers.ts';
-import { type Effect, isSameEffect, markedAlone, readEffect, requireSameEffect } from './four-eyes.ts';
+import { isSameEffect, readEffect, requireSameEffect } from './effect.ts';
 import { changeOf, decideApproval, lockPending, type Proposal, requireApproval } from './propose.ts';
 
 /**
@@ -20,7 +21,7 @@ import { changeOf, decideApproval, lockPending, type Proposal, requireApproval }
 type Decision = {
   readonly comment: string | null;
   /** The effect that the checker saw and confirms; undefined for the effect that the maker saw. */
-  readonly effect?: readonly Effect[] | undefined;
+  readonly effect?: readonly Made[] | undefined;
 };
 
 /**
@@ -52,7 +53,7 @@ type Deciding = {
   readonly decision: Decision;
 };
 
-type Seen = { readonly effect: readonly Effect[] | null; readonly statement: Statement };
+type Seen = { readonly effect: readonly Made[] | null; readonly statement: Statement };
 
 /** Ends the transaction of a first approval: it performs the operation only to see the effect. */
 class First {

@@ -6,7 +6,7 @@ import { holdToken, rolesOfToken } from '../people/tokens.ts';
 import { findUser } from '../people/users.ts';
 import type { PortalRole, Role } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { approversOf, mayPropose, requireReason } from './four-eyes.ts';
+import { approversOf, mayPropose, requireReason } from './admit.ts';
 import type { Proposal } from './propose.ts';
 
 /** Who may approve a proposal, and whose approval counts (docs/how-to/people.md, "Four eyes"). */

@@ -4,14 +4,13 @@ import { audit } from '../audit/audit.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { canonicalJson } from '../json.ts';
-import type { AnyOperation, Caller, Fields } from '../operation.ts';
+import type { AnyOperation, Caller, Fields, Made } from '../operation.ts';
 import type { Principal } from '../principal.ts';
 import { Problem, requireRow } from '../problem.ts';
 import { columnsOf } from '../row.ts';
 import { Id, Nullable, NullableText, NullableTime, Text, Time, Titled, Word } from '../schema.ts';
 import { readSettings, type Settings } from '../settings/settings.ts';
 import { HOUR_MS } from '../time.ts';
-import type { Effect } from './four-eyes.ts';
 
 /**
  * Approvals: an operation that one person proposes is performed when another person approves it, once and
@@ -54,7 +53,7 @@ export const ApprovalSchema = Type.Object({
   operation: Type.String({ description: 'The proposed operation, such as `float.refund`.' }),
   input: Type.Unsafe<Record<string, unknown>>({ type: 'object', additionalProperties: true }),
   statement: StatementSchema,
-  effect: Type.Unsafe<Effect[] | null>({
+  effect: Type.Unsafe<Made[] | null>({
     type: ['array', 'null'],
     items: EffectSchema,
     description: 'The effect that it would have had when it was proposed; null if that cannot be known.',
@@ -147,11 +146,11 @@ select ${columns(service.clock())} from approvals where ${matching(id, principal
 }
 
 /** The answer to a proposal. */
-export type Proposed = {
+type Proposed = {
   readonly approval: {
     readonly id: string;
     readonly statement: Statement;
-    readonly effect: readonly Effect[] | null;
+    readonly effect: readonly Made[] | null;
     readonly expiresAt: Date;
     readonly notBefore: Date | null;
   };
@@ -171,7 +170,7 @@ export async function propose(
     statement,
   }: {
     readonly input: Fields;
-    readonly effect: readonly Effect[] | null;
+    readonly effect: readonly Made[] | null;
     readonly statement: Statement;
   },
   store: (tx: Queries, proposed: Proposed) => Promise<void>,

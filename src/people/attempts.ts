@@ -35,7 +35,7 @@ const ACCOUNT: Rule = { most: 20, period: '1 hour', lock: '1 hour', longest: '1 
 const NETWORK: Rule = { most: 50, period: '1 hour', lock: '1 hour', longest: '1 hour' };
 
 /** What an attempt counts against. The first lock that is found refuses it. */
-export type Limits = readonly (readonly [subject: readonly (string | number | bigint)[], rule: Rule])[];
+type Limits = readonly (readonly [subject: readonly (string | number | bigint)[], rule: Rule])[];
 
 const ofDevice = ({ userId, id }: Device): Limits => [[['device', userId, id], GUESSER]];
 
@@ -97,7 +97,7 @@ const hashOf = (subject: Limits[number][0]) =>
   hashSecret(`attempt ${subject.map(String).map(encodeURIComponent)}`);
 
 /** What is tried, for the audit. */
-export type Trial = {
+type Trial = {
   readonly limits: Limits;
   /** The user who is named; undefined if nobody has the address. */
   readonly userId: number | undefined;

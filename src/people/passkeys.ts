@@ -70,7 +70,7 @@ function expectedOf(visitor: Visitor, token: string, use: Use, userId: number | 
 }
 
 /** The options that the browser passes to a device, and the token that identifies the answer. */
-export type Asked<Options> = { readonly options: Options; readonly token: string };
+type Asked<Options> = { readonly options: Options; readonly token: string };
 
 /** Begins to add a passkey. @throws Problem `step-up-required` */
 export async function beginPasskey(own: SignedIn): Promise<Asked<PublicKeyCredentialCreationOptionsJSON>> {

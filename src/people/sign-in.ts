@@ -185,7 +185,7 @@ returning user_id as "userId", oidc_issuer as issuer, oidc_subject as subject`);
 }
 
 /** How a user has proven its identity. */
-export type Proof = {
+type Proof = {
   /** What was given, for the audit. */
   readonly how: string;
   /** When a second factor was given; null if that was too long ago to count for a step-up. */

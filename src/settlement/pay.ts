@@ -130,7 +130,6 @@ function booking(moved: typeof PAY | typeof RETURNED) {
   return changing({
     ...{ name, title, summary, approval },
     path: `/settlements/:id/${verb}`,
-    command: `settlement ${verb}`,
     input: {
       id: SettlementId,
       reference: Reference,

@@ -108,14 +108,12 @@ export async function unlockPin(operator: Operator, serialNumber: bigint): Promi
   });
 }
 
-const CHANGES = {
-  block: ['Refuse to redeem or activate a voucher (43)', blockVoucher],
-  unblock: ['End the block of a voucher', unblockVoucher],
-  'unlock-pin': ['Forget the wrong PINs of a voucher, and end the lock that they caused', unlockPin],
-} as const;
-
-function changeOne(verb: keyof typeof CHANGES) {
-  const [summary, run] = CHANGES[verb];
+/** Declares a change that can be undone, and moves no money. */
+function undoable(
+  verb: 'block' | 'unblock' | 'unlock-pin',
+  summary: string,
+  run: (operator: Operator, serialNumber: bigint) => Promise<void>,
+) {
   return changing({
     name: `voucher.${verb}`,
     summary,
@@ -130,6 +128,14 @@ function changeOne(verb: keyof typeof CHANGES) {
     },
   });
 }
+
+const block = undoable('block', 'Refuse to redeem or activate a voucher (43)', blockVoucher);
+const unblock = undoable('unblock', 'End the block of a voucher', unblockVoucher);
+const unlock = undoable(
+  'unlock-pin',
+  'Forget the wrong PINs of a voucher, and end the lock that they caused',
+  unlockPin,
+);
 
 /**
  * Extends a voucher, even one that has expired: what its expiry moved comes back from where it went. That is
@@ -371,14 +377,4 @@ const cancel = changing({
   },
 });
 
-export const vouchers = {
-  show,
-  block: changeOne('block'),
-  unblock: changeOne('unblock'),
-  unlockPin: changeOne('unlock-pin'),
-  extend,
-  replace,
-  cancel,
-};
-
-export const VOUCHERS = tableOf(...Object.values(vouchers));
+export const VOUCHERS = tableOf(show, block, unblock, unlock, extend, replace, cancel);

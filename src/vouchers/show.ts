@@ -100,7 +100,7 @@ export const VoucherSchema = Type.Object({
   }),
 });
 
-export type Voucher = Static<typeof VoucherSchema>;
+type Voucher = Static<typeof VoucherSchema>;
 
 const { state, wrongPins, pinLocked } = VoucherSchema.properties;
 

@@ -5,7 +5,7 @@ import { agreements } from '../../console/src/i18n/de.agreements.ts';
 import { createKey } from '../../src/api-keys/keys.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import type { AnyOperation, Caller, Fields } from '../../src/operation.ts';
-import { previewEffect } from '../../src/operations/four-eyes.ts';
+import { previewEffect } from '../../src/operations/effect.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { actorOf, type Principal } from '../../src/principal.ts';
 import { approve } from '../../src/settlement/approve.ts';

@@ -4,7 +4,7 @@ import { findReport, makeReport } from '../../src/books/reports/reports.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import type { AnyOperation } from '../../src/operation.ts';
 import { approve as approveProposal } from '../../src/operations/approve.ts';
-import { previewEffect } from '../../src/operations/four-eyes.ts';
+import { previewEffect } from '../../src/operations/effect.ts';
 import { propose } from '../../src/operations/propose.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import { actorOf } from '../../src/principal.ts';

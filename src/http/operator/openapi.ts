@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 import { type AnyOperation, takesKey } from '../../operation.ts';
-import { approversOf, proposersOf } from '../../operations/four-eyes.ts';
+import { approversOf, proposersOf } from '../../operations/admit.ts';
 import { optionsOf } from '../../options.ts';
 import type { Door } from '../../people/sessions.ts';
 import { parametersOf } from '../../schema.ts';

@@ -9,7 +9,7 @@ import Type, { type Static } from 'typebox';
 import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
-import { isAlone } from '../../operations/four-eyes.ts';
+import { isAlone } from '../../operations/admit.ts';
 import { Page } from '../../page.ts';
 import { recordingRefusal } from '../../people/attempts.ts';
 import { enroll, openInvitation } from '../../people/enroll.ts';
