@@ -67,26 +67,25 @@ function addVerify(books: Command): void {
 }
 
 /** The exit status is 1 if the day is not closed, or if a check of a closed day failed. */
-async function close({ day, ...options }: { json?: boolean; day?: string }): Promise<void> {
-  await performCommand(
-    closing(DAY_ENDS),
-    day === undefined ? {} : { day },
-    options,
-    ({ closed, waiting }) => {
-      for (const each of closed) {
-        const failed = each.failed.length > 0 ? `; it does not agree: ${each.failed.join(', ')}` : '';
-        say(`${each.day} is closed: ${each.hash}${failed}`);
-      }
-      if (waiting) say(`not closed: ${waiting.reason}`);
-      else if (closed.length === 0) say('nothing to close');
-    },
-    {
-      end({ closed, waiting }) {
-        if (day && waiting && waiting.day <= day) process.exitCode = 1;
-        if (closed.some(({ failed }) => failed.length > 0)) process.exitCode = 1;
-      },
-    },
-  );
+async function close({ day, json }: { json?: boolean; day?: string }): Promise<void> {
+  await performCommand(closing(DAY_ENDS), day === undefined ? {} : { day }, (made) => {
+    const { closed, waiting } = made;
+    if (json) printJson(made);
+    else printClosed(made);
+    if (day && waiting && waiting.day <= day) process.exitCode = 1;
+    if (closed.some(({ failed }) => failed.length > 0)) process.exitCode = 1;
+  });
+}
+
+type Closed = Awaited<ReturnType<ReturnType<typeof closing>['run']>>;
+
+function printClosed({ closed, waiting }: Closed): void {
+  for (const each of closed) {
+    const failed = each.failed.length > 0 ? `; it does not agree: ${each.failed.join(', ')}` : '';
+    say(`${each.day} is closed: ${each.hash}${failed}`);
+  }
+  if (waiting) say(`not closed: ${waiting.reason}`);
+  else if (closed.length === 0) say('nothing to close');
 }
 
 type Given = {
@@ -121,7 +120,7 @@ async function run(input: Input, { csv, json = false, ...file }: Given): Promise
     wrongUsage('a terminal cannot show a workbook: give --out FILE');
   if (format) await performFile(reportCsvFile, { ...input, format }, file);
   else if (lines) await writeLines(lines, wanted);
-  else await performCommand(report, wanted, { json }, print);
+  else await performCommand(report, wanted, (made) => (json ? printJson(made) : print(made)));
 }
 
 function print(made: Report): void {

@@ -258,34 +258,31 @@ export async function performOperation(
   const output = operation.output as Shown;
   const item = output.properties?.['nextCursor'] && output.properties['items']?.items;
   if (!item) {
-    const toJson = (made: unknown) => adjusting?.toOutput(made as Row) ?? made;
-    const print = (made: unknown) => {
-      const shown = toJson(made) as Row;
-      if (hasSecret(output)) printSecret(shownFields(output, shown), false);
+    const show = (made: unknown) => {
+      const shown = (adjusting?.toOutput(made as Row) ?? made) as Row;
+      if (options.json) printJson(shown);
+      else if (hasSecret(output)) printSecret(shownFields(output, shown), false);
       else printOne(output, shown);
-    };
-    const end = (made: unknown) => {
       const { outcome } = operation;
-      if (outcome !== undefined && (made as Record<string, unknown>)[outcome] === false) process.exitCode = 1;
+      if (outcome !== undefined && shown[outcome] === false) process.exitCode = 1;
     };
     const given = adjusting ? (service: Service) => adjusting.toInput(service, input as Row) : input;
-    return performCommand(operation, given as never, options, print, { end, toJson });
+    return performCommand(operation, given as never, show);
   }
-  const printList = (found: Row[]) =>
-    printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found);
-  const itemsIn = (made: unknown) => (made as { readonly items: Row[] }).items;
+  const showList = (found: Row[]) => {
+    if (options.json) printJson(found);
+    else printItems(operation.columns ?? Object.keys(item.properties ?? {}), item, found);
+  };
   if (operation.effect !== 'read')
-    return performCommand(operation, input as never, options, (made) => printList(itemsIn(made)), {
-      toJson: itemsIn,
-    });
+    return performCommand(operation, input as never, (made) =>
+      showList((made as { readonly items: Row[] }).items),
+    );
   const limit =
     'limit' in operation.input.properties
       ? parseCount(String(options['limit']), '--limit', 1, LISTED_MAX)
       : undefined;
   await withService(async (service) => {
-    const items = await Array.fromAsync(itemsOf(service, operation as never, input, limit));
-    if (options.json) printJson(items);
-    else printList(items as Row[]);
+    showList(await Array.fromAsync(itemsOf<never, Row>(service, operation as never, input, limit)));
   });
 }
 

@@ -36,36 +36,26 @@ function commandLine(): Principal {
 /** The most items that a command lists. */
 export const LISTED_MAX = 10_000;
 
-type Json = { readonly json?: boolean };
-
 /**
- * Runs a command that performs one operation, and prints its result: with `--json` the answer of the API,
- * otherwise by `print`.
+ * Runs a command that performs one operation.
  * @param input the input, or a function that reads it, if it depends on the database
- * @param command.create whether a missing database is created
- * @param command.toJson returns the output of `--json`; by default the output of the operation
- * @param command.end called with the output, in whichever form it is printed
+ * @param show shows the output
  * @throws Problem, Refusal
  */
 export async function performCommand<Input extends TObject, Output extends TSchema>(
   operation: Operation<Input, Output>,
   input: Static<Input> | ((service: Service) => Promise<Static<Input>>),
-  { json }: Json,
-  print: (output: Static<Output>) => void,
-  command: {
-    readonly toJson?: (output: Static<Output>) => unknown;
-    readonly end?: (output: Static<Output>) => void;
-  } = {},
+  show: (output: Static<Output>) => void,
 ): Promise<void> {
-  const run = async (service: Service) => {
+  await opening(operation)(async (service) => {
     const given = typeof input === 'function' ? await input(service) : input;
-    const output = await performWith(service, operation, given);
-    if (json) printJson(command.toJson ? command.toJson(output) : output);
-    else print(output);
-    command.end?.(output);
-  };
-  await (operation.effect === 'read' ? withService(run) : withOperator(({ service }) => run(service)));
+    show(await performWith(service, operation, given));
+  });
 }
+
+/** Returns how a command opens the service: a change that is interrupted waits for its outcome. */
+const opening = ({ effect }: Pick<Operation, 'effect'>): typeof withService =>
+  effect === 'read' ? withService : (run) => withOperator(({ service }, config) => run(service, config));
 
 /**
  * Checks that a command without an operation may be run by one person.
@@ -130,8 +120,7 @@ export async function performFile<Input extends TObject>(
   { out, force = false, json }: FileOptions,
 ): Promise<void> {
   if (out !== undefined) await checkTarget(out, force);
-  const run = operation.effect === 'read' ? withService : runChange;
-  await run(async (service) => {
+  await opening(operation)(async (service) => {
     const { content } = await performWith(service, operation, input);
     if (out === undefined) return pipeline(piecesOf(content), process.stdout, { end: false });
     await writeWhole(out, piecesOf(content), force);
@@ -139,8 +128,6 @@ export async function performFile<Input extends TObject>(
     else say(`written to ${out}`);
   });
 }
-
-const runChange: typeof withService = (run) => withOperator(({ service }, config) => run(service, config));
 
 export async function* piecesOf(content: File['content']): AsyncGenerator<string | Buffer> {
   if (typeof content === 'string' || Buffer.isBuffer(content)) yield content;
