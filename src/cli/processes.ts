@@ -40,7 +40,7 @@ export function leaveProcesses(): void {
   cluster.worker?.disconnect();
 }
 
-type Processes = {
+export type Processes = {
   readonly port: number;
   /** Asks all processes to finish accepted requests, and waits until they have ended. */
   stop(): Promise<void>;

@@ -1,4 +1,4 @@
-import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
+import Type, { type Static, type TProperties, type TSchema, type TUnsafe } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Details } from '../audit/chain.ts';
 import type { Operator } from '../context.ts';
@@ -28,7 +28,6 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-
 import { DesignName, requireDesign } from './designs.ts';
 
 /** Products: the terms under which merchants generate vouchers. A batch keeps the terms of its order. */
@@ -62,19 +61,36 @@ const Scope = Word(['network', 'issuer'] as const, {
   description: '`network`: any merchant may redeem; `issuer`: only the merchant that generated the voucher.',
 });
 const Name = Line(200, 'The name of the product.', 'Gift card');
-/** The terms that can change. Existing batches keep theirs. */
-const TERMS = {
-  expiryPolicy: Word(EXPIRY_POLICIES, {
-    title: 'Expired value goes to',
-    'x-labels': { operator: 'The operator', issuer: 'Its issuer', unclaimed: 'A state' },
-    description:
-      'Who gets expired money of future batches. `issuer`: the float of the merchant that generated the voucher.',
-  }),
+/*
+ * The fields that can change, by the sections of their form. Everything else about them follows. Existing
+ * batches keep theirs.
+ */
+
+const CARDS = {
+  gtin: Titled(
+    'GTIN',
+    Nullable(Gtin, {
+      description:
+        'The number of GS1 on cards that have to be activated, beside the serial number; null: none. Cards that ' +
+        'were printed with another one are no longer activated by a scan.',
+    }),
+  ),
+  design: Nullable(DesignName, { description: 'The design of its cards; null: black on white.' }),
+};
+const QUANTITIES = {
   maxQuantity: Type.Integer({
     title: 'Largest order',
     minimum: 1,
     maximum: QUANTITY_MAX,
     description: 'The highest quantity of a batch.',
+  }),
+};
+const VALIDITY = {
+  expiryPolicy: Word(EXPIRY_POLICIES, {
+    title: 'Expired value goes to',
+    'x-labels': { operator: 'The operator', issuer: 'Its issuer', unclaimed: 'A state' },
+    description:
+      'Who gets expired money of future batches. `issuer`: the float of the merchant that generated the voucher.',
   }),
   validityDays: Type.Integer({
     title: 'Valid for (days)',
@@ -88,7 +104,7 @@ const TERMS = {
       'Takes the place of the days: `3y-end-of-year` ends with the third year after that of the order.',
   }),
 };
-/** The amounts that can change, in an input: in major units. */
+/** In an input: in major units. */
 const AMOUNTS = {
   minValue: Titled('Minimum value', Amount('The minimum value of a voucher.')),
   maxValue: Titled('Maximum value', Amount('The maximum value of a voucher.')),
@@ -118,29 +134,24 @@ const MINOR = Object.fromEntries(
   Object.entries<TSchema>(AMOUNTS).map(([field, schema]) => [field, inMinorUnits(schema)]),
 ) as { [Field in keyof Amounts]: TUnsafe<Minor<Amounts>[Field]> };
 
-/** What its cards have beside the terms. */
-const CARDS = {
-  gtin: Titled(
-    'GTIN',
-    Nullable(Gtin, {
-      description:
-        'The number of GS1 on cards that have to be activated, beside the serial number; null: none. Cards that ' +
-        'were printed with another one are no longer activated by a scan.',
-    }),
-  ),
-  design: Nullable(DesignName, { description: 'The design of its cards; null: black on white.' }),
-};
-
-const { maxQuantity, ...OF_TIME } = TERMS;
 const CHANGES = Type.Partial(
   Type.Object({
     ...inSection('identity', { name: Name }),
-    ...inSection('value', { ...AMOUNTS, maxQuantity }),
-    ...inSection('validity', OF_TIME),
+    ...inSection('value', { ...AMOUNTS, ...QUANTITIES }),
+    ...inSection('validity', VALIDITY),
     ...inSection('cards', CARDS),
   }),
 ).properties;
 const { name: _name, ...OTHER_CHANGES } = CHANGES;
+
+/** Returns fields for an answer, in which a number is a setting and opens into nothing. */
+function settings<Fields extends TProperties>(fields: Fields): Fields {
+  const opened = Object.entries<TSchema>(fields).map(([field, schema]) => [
+    field,
+    [(schema as { type?: unknown }).type].flat().includes('integer') ? Opening(SETTING, schema) : schema,
+  ]);
+  return Object.fromEntries(opened);
+}
 
 const ProductSchema = Type.Object(
   {
@@ -149,9 +160,8 @@ const ProductSchema = Type.Object(
     currency: Text,
     activation: Activation,
     scope: Scope,
-    ...TERMS,
-    maxQuantity: Opening(SETTING, TERMS.maxQuantity),
-    validityDays: Opening(SETTING, TERMS.validityDays),
+    ...settings(VALIDITY),
+    ...settings(QUANTITIES),
     onSale: Type.Boolean(),
     ...MINOR,
     ...CARDS,
