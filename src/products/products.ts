@@ -180,9 +180,9 @@ export type Product = Static<typeof ProductRow>;
 
 const COLUMNS = columnsOf(ProductRow);
 
-/** The fields that may be null, and are null unless they are given. */
-type Optional = { [Field in keyof Product]: null extends Product[Field] ? Field : never }[keyof Product];
-type NewProduct = Omit<Product, 'id' | 'onSale' | Optional> & Partial<Pick<Product, Optional>>;
+/** A new product. The other fields are null, or have the default of their column. */
+type NewProduct = Partial<Product> &
+  Pick<Product, 'code' | 'name' | keyof ReturnType<typeof productDefaults>>;
 
 const VALIDITY_DAYS = 365;
 const QUANTITY_DEFAULT_MAX = 100_000;
