@@ -9,7 +9,8 @@ import { countTransferred, largest } from '../support/transferred.ts';
 const skip = await whyNoBrowser();
 const KB = 1_000;
 const SIGN_IN_MAX = 144 * KB;
-const OVERVIEW_MAX = 240 * KB;
+/** German words are longer. */
+const OVERVIEW_MAX = { 'en-GB': 240 * KB, 'de-DE': 244 * KB };
 const IDLE_MS = 90_000;
 const IDLE_MAX = 20 * KB;
 
@@ -26,15 +27,21 @@ test('the sign-in and the overview transfer few bytes, and a page at rest almost
   t.diagnostic(`the sign-in: ${signIn.bytes} bytes in ${signIn.answers.length} answers`);
   assert.ok(signIn.bytes <= SIGN_IN_MAX, `the sign-in transfers ${largest(signIn)}`);
 
-  const { page } = await pageOf(browser, stage.listening, stage.owner.browser);
-  await page.clock.install({ time: stage.listening.clock.now() });
-  const inside = await countTransferred(page);
-  await page.goto('/console/');
-  await ready(page, 'Overview');
-  await page.locator('figure.chart svg').first().waitFor();
-  await ready(page, 'Overview');
-  t.diagnostic(`the overview: ${inside.bytes} bytes in ${inside.answers.length} answers`);
-  assert.ok(inside.bytes <= OVERVIEW_MAX, `the overview transfers ${largest(inside)}`);
+  const open = async (locale: keyof typeof OVERVIEW_MAX) => {
+    const { page } = await pageOf(browser, stage.listening, stage.owner.browser, { locale });
+    await page.clock.install({ time: stage.listening.clock.now() });
+    const inside = await countTransferred(page);
+    await page.goto('/console/');
+    await ready(page);
+    await page.locator('figure.chart svg').first().waitFor();
+    await ready(page);
+    t.diagnostic(`the overview, ${locale}: ${inside.bytes} bytes in ${inside.answers.length} answers`);
+    assert.ok(inside.bytes <= OVERVIEW_MAX[locale], `the overview, ${locale}, transfers ${largest(inside)}`);
+    return { page, inside };
+  };
+  const { page: german } = await open('de-DE');
+  await german.close();
+  const { page, inside } = await open('en-GB');
 
   const before = { bytes: inside.bytes, answers: inside.answers.length };
   // The timers of the page pass a minute and a half at once.

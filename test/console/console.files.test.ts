@@ -250,7 +250,7 @@ test('every action of a page has a German text, and every field of its form a Ge
   const known = new Map([...OPERATIONS, ...PORTAL_OPERATIONS].map((each) => [each.name, each]));
   for (const name of used) {
     const operation = known.get(name) ?? assert.fail(`there is no operation ${name}`);
-    assert.ok(german.actions[name]?.[1], `${name} has no German text`);
+    assert.ok(german.actions[name] && hints[name], `${name} has no German text`);
     for (const field of Object.keys(operation.input.properties))
       assert.ok(german.fields[field], `the field ${field} of ${name} has no German label`);
   }
@@ -260,6 +260,7 @@ test('a German help for fields of one name serves only those that the schemas de
   const described = new Map<string, Set<string>>();
   const known = new Set<string>();
   for (const { name: operation, input, effect } of [...OPERATIONS, ...PORTAL_OPERATIONS]) {
+    known.add(operation);
     for (const [name, { description = '' }] of Object.entries<{ description?: string }>(input.properties)) {
       for (const each of [name, `${operation}.${name}`]) known.add(each);
       if (effect === 'read' || hints[`${operation}.${name}`] !== undefined) continue;

@@ -29,7 +29,7 @@ export const codes: Catalogue['codes'] = {
   '44': 'Storniert oder ersetzt',
   '47': 'Hier nicht angenommen',
   '50': 'Händlerguthaben zu niedrig',
-  '51': 'Saldo zu niedrig',
+  '51': 'Guthaben zu niedrig',
   '54': 'Abgelaufen',
   '55': 'Falsche PIN',
   '58': 'Schon berichtigt',

@@ -335,7 +335,7 @@ export const de: Catalogue = {
     open: 'Gültig',
     activated: 'Aktiviert',
     left: (percent: string) => `${percent} % des Aktivierten`,
-    balance: 'Saldo',
+    balance: 'Guthaben',
     print: 'Druckbögen',
     printHow:
       'Ein PDF mit einer Karte je Gutschein, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',

@@ -77,27 +77,27 @@ const nouns: Words = {
 };
 
 /** Operations: the text of their button, and a description if their summary is not enough. */
-const actions: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(Object.entries(declared.actions).map(([name, label]) => [name, [label]])),
-  'account.locked': ['Lock after wrong attempts'],
-  'audit.broken': ['Chain broken'],
-  'batch.export': ['Export the codes'],
-  'keyring.drop': ['Drop a key'],
-  'keyring.retire': ['Retire a key'],
-  'operation.refused': ['Refused for lack of rights'],
-  'session.begin': ['Sign in'],
-  'session.refused': ['Sign-in refused'],
-  'session.step-up': ['Confirm by second factor'],
-  'session.step-up-refused': ['Second factor refused'],
-  'session.end': ['Sign out'],
-  'token.refused': ['Token refused'],
-  'user.add-passkey': ['Add a passkey'],
-  'user.bind-oidc': ['Connect single sign-on'],
-  'user.change-password': ['Change the password'],
-  'user.enroll': ['Set up the account'],
-  'user.remove-passkey': ['Remove a passkey'],
-  'user.renew-recovery-codes': ['Make new recovery codes'],
-  'voucher.export': ['Export codes'],
+const actions: Words = {
+  ...declared.actions,
+  'account.locked': 'Lock after wrong attempts',
+  'audit.broken': 'Chain broken',
+  'batch.export': 'Export the codes',
+  'keyring.drop': 'Drop a key',
+  'keyring.retire': 'Retire a key',
+  'operation.refused': 'Refused for lack of rights',
+  'session.begin': 'Sign in',
+  'session.refused': 'Sign-in refused',
+  'session.step-up': 'Confirm by second factor',
+  'session.step-up-refused': 'Second factor refused',
+  'session.end': 'Sign out',
+  'token.refused': 'Token refused',
+  'user.add-passkey': 'Add a passkey',
+  'user.bind-oidc': 'Connect single sign-on',
+  'user.change-password': 'Change the password',
+  'user.enroll': 'Set up the account',
+  'user.remove-passkey': 'Remove a passkey',
+  'user.renew-recovery-codes': 'Make new recovery codes',
+  'voucher.export': 'Export codes',
 };
 
 /** The checks of the reconciliation. */

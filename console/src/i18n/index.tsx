@@ -1,59 +1,52 @@
-import { createContext, type ReactNode, use, useEffect, useState } from 'react';
+import { createContext, type ReactNode, use, useCallback, useEffect, useState } from 'react';
 import { beginsOutside } from '../api.ts';
 import { useApp } from '../ui/app.tsx';
 import { useAtWork } from '../ui/at-work.ts';
 import type { Labels } from './en.labels.ts';
 import type { Catalogue, Faults } from './en.ts';
 
-type Loaded = {
-  readonly texts: Catalogue;
-  /**
-   * The meaning of problem codes and of field rules. In English, few: the service answers in English.
-   */
+type Loaded = { readonly texts: Catalogue };
+
+/** What the pages behind the sign-in write the names of the service with. */
+type Labelled = { readonly labels: Labels };
+
+/** What is said of refusals, and of figures without entries. The service says most of it in English. */
+type Refused = {
+  /** The meaning of problem codes and of field rules. */
   readonly problems: Readonly<Record<string, string>>;
   readonly faults: Faults;
-};
-
-/** What the pages behind the sign-in write the names and the sentences of the service with. */
-type Labelled = {
-  readonly labels: Labels;
-  /** What a refusal says. The service says it in English. */
   readonly refusalOf?: (message: string, write: (value: string) => string) => string | undefined;
-  /** Why figures have no entries. The service says it in English. */
-  readonly unopened?: Readonly<Record<string, string>>;
+  /** Why figures have no entries. */
+  readonly unopened: Readonly<Record<string, string>>;
 };
+const NOT_REFUSED: Refused = { problems: {}, faults: {}, unopened: {} };
 
 /** A page loads only the texts of its language. */
 const LOAD: Readonly<Record<Language, () => Promise<Loaded>>> = {
-  en: async () => {
-    const { en: texts, faults } = await import('./en.ts');
-    return { texts, problems: {}, faults };
-  },
-  de: async () => {
-    const [{ de: texts }, { problems, faults }] = await Promise.all([
-      import('./de.ts'),
-      import('./de.problems.ts'),
-    ]);
-    return { texts, problems, faults };
-  },
+  en: async () => ({ texts: (await import('./en.ts')).en }),
+  de: async () => ({ texts: (await import('./de.ts')).de }),
 };
 const LOAD_LABELS: Readonly<Record<Language, () => Promise<Labelled>>> = {
-  en: async () => await import('./en.labels.ts'),
-  de: async () => {
-    const [{ labels }, { unopened }, { refusalOf }] = await Promise.all([
-      import('./de.labels.ts'),
-      import('./de.figures.ts'),
-      import('./de.refusals.ts'),
-    ]);
-    return { labels, unopened, refusalOf };
-  },
+  en: () => import('./en.labels.ts'),
+  de: () => import('./de.labels.ts'),
+};
+const LOAD_REFUSED: Readonly<Record<Language, () => Promise<Refused>>> = {
+  en: async () => ({ ...NOT_REFUSED, faults: (await import('./en.ts')).faults }),
+  de: () => import('./de.refused.ts'),
 };
 export type Language = 'en' | 'de';
 
 /** Each language, as it calls itself. */
 export const LANGUAGES: Readonly<Record<Language, string>> = { en: 'English', de: 'Deutsch' };
 
-type Choice = Loaded & Partial<Labelled> & { readonly language: Language; choose(language: Language): void };
+type Choice = Loaded &
+  Partial<Labelled> &
+  Refused & {
+    readonly language: Language;
+    choose(language: Language): void;
+    /** Loads what is said of refusals. */
+    refuse(): void;
+  };
 
 const Context = createContext<Choice | undefined>(undefined);
 const STORED = 'scrip.language';
@@ -64,36 +57,44 @@ function preferred(): Language {
   return navigator.language.startsWith('de') ? 'de' : 'en';
 }
 
-const load = (language: Language, isLabelled: boolean) =>
-  Promise.all([LOAD[language](), isLabelled ? LOAD_LABELS[language]() : undefined]);
+const load = (language: Language, isLabelled: boolean, isRefused: boolean) =>
+  Promise.all([
+    LOAD[language](),
+    isLabelled ? LOAD_LABELS[language]() : undefined,
+    isRefused ? LOAD_REFUSED[language]() : NOT_REFUSED,
+  ]);
 
 // The texts are loaded when the page starts, not at its first render.
-void load(preferred(), !beginsOutside).catch(() => undefined);
+void load(preferred(), !beginsOutside, false).catch(() => undefined);
 
 /** The language of the page: the stored choice, or else the browser's language. */
 export function Languages({ children }: { readonly children: ReactNode }) {
   const [language, setLanguage] = useState(preferred);
-  const [loaded, setLoaded] = useState<Loaded & Partial<Labelled> & { language: Language }>();
+  const [loaded, setLoaded] = useState<Loaded & Partial<Labelled> & Refused & { language: Language }>();
   // The sign-in has no names of the service, until an answer to what was typed has some.
   const isAtWork = useAtWork();
   const isLabelled = useApp().session !== undefined || !beginsOutside || isAtWork;
+  // Most refusals follow from what somebody does.
+  const [wasRefused, setRefused] = useState(false);
+  const isRefused = isAtWork || wasRefused;
   useEffect(() => {
     let isWanted = true;
-    void load(language, isLabelled).then(([texts, labelled]) => {
+    void load(language, isLabelled, isRefused).then(([texts, labelled, refused]) => {
       if (!isWanted) return;
       document.documentElement.lang = language;
-      setLoaded({ language, ...texts, ...labelled });
+      setLoaded({ language, ...texts, ...labelled, ...refused });
     });
     return () => {
       isWanted = false;
     };
-  }, [language, isLabelled]);
+  }, [language, isLabelled, isRefused]);
   const choose = (chosen: Language) => {
     localStorage.setItem(STORED, chosen);
     setLanguage(chosen);
   };
+  const refuse = useCallback(() => setRefused(true), []);
   if (!loaded) return null;
-  return <Context value={{ ...loaded, choose }}>{children}</Context>;
+  return <Context value={{ ...loaded, choose, refuse }}>{children}</Context>;
 }
 
 export function useLanguage(): Choice {

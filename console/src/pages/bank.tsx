@@ -194,7 +194,7 @@ function BankImport({ isOpen, setOpen }: Props) {
   const { offers } = useApp();
   const { action } = useWords();
   if (!offers('bank.import')) return null;
-  const { label } = action('bank.import');
+  const label = action('bank.import');
   return (
     <>
       <Button onClick={() => setOpen(true)}>{label}</Button>
@@ -307,7 +307,7 @@ function Form({ close }: { close(): void }) {
             {texts.action.cancel}
           </Button>
           <Button type="submit" size="sm" loading={isPending}>
-            {seen?.ok ? action('bank.import').label : texts.bulk.preview}
+            {seen?.ok ? action('bank.import') : texts.bulk.preview}
           </Button>
         </Group>
       </Stack>

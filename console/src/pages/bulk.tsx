@@ -67,7 +67,7 @@ export function Screen() {
   });
   return (
     <>
-      <PageHead title={action('voucher.bulk').label} back="vouchers" of="voucher.bulk" />
+      <PageHead title={action('voucher.bulk')} back="vouchers" of="voucher.bulk" />
       <Stack>
         <Panel padded>
           <form onSubmit={submits(mutate)}>

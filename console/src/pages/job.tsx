@@ -39,7 +39,7 @@ export function Thing() {
     <>
       <PageHead
         back="system"
-        title={action(thing.operation).label}
+        title={action(thing.operation)}
         state={thing.state}
         acts={[isRunning(thing) && { name: 'job.cancel', given: { id }, isDanger: true }]}
         of="job.show"

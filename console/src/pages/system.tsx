@@ -33,7 +33,7 @@ export function Screen() {
             title={texts.system.jobs}
             of="job.list"
             columns={['createdAt', 'operation', 'state', 'createdBy', 'done', 'total']}
-            cell={(name, item) => (name === 'operation' ? action(String(item[name])).label : undefined)}
+            cell={(name, item) => (name === 'operation' ? action(String(item[name])) : undefined)}
             empty={<Empty text={texts.empty.jobs} />}
           />
         )}

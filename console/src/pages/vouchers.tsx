@@ -44,7 +44,7 @@ export function Screen() {
     <ListPage name="vouchers" of="voucher.list" bulk={bulk}>
       {offers('voucher.bulk') && (
         <Button variant="default" component={Link} to="/vouchers/bulk">
-          {action('voucher.bulk').label}
+          {action('voucher.bulk')}
         </Button>
       )}
     </ListPage>

@@ -34,7 +34,7 @@ export function ActionDialog({ act, close }: { act: Act | undefined; close(): vo
       onClose={() => mayLeave() && end()}
       closeOnEscape={!isSecret}
       withCloseButton={!isSecret}
-      title={act && (act.label ?? words.action(act.name).label)}
+      title={act && (act.label ?? words.action(act.name))}
       closeOnClickOutside={false}
       size={operation?.fields.some(({ section }) => section) ? 760 : undefined}
     >

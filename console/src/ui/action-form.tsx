@@ -2,7 +2,6 @@ import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { type ReactNode, useRef, useState } from 'react';
-import { help } from '../../generated/help.ts';
 import { ApiProblem, type Download, get } from '../api.ts';
 import type { Field, Operation } from '../described.ts';
 import { useLanguage, useTexts } from '../i18n/index.tsx';
@@ -13,7 +12,7 @@ import { type Change, Changes } from './changes.tsx';
 import { useCost } from './cost.ts';
 import { save } from './csv.ts';
 import { focusesFirst } from './dialog.tsx';
-import { FieldInput } from './field.tsx';
+import { FieldInput, textOf } from './field.tsx';
 import { intoView, Problem, submits } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
 import { sectionsOf } from './sections.ts';
@@ -89,7 +88,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   const [whose, setWhose] = useState<string>();
   // The same input has the same key, so if it is sent twice, the change happens once.
   const sent = useRef({ key: '', input: '' });
-  const label = act.label ?? words.action(name).label;
+  const label = act.label ?? words.action(name);
   const { fieldsOf, withoutOthers, onlyProposes } = useAsked(operation, given);
   const fields = fieldsOf(values);
   const verb = onlyProposes ? texts.propose : act.current ? texts.save : label;
@@ -172,7 +171,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
     <Stack gap="md">
       <form ref={focusesFirst} onSubmit={submits(() => mutate(isChanged ? error.effect : undefined))}>
         <Stack gap="md">
-          <Text size="sm">{words.action(name).text ?? `${help[name]}.`}</Text>
+          <Text size="sm">{textOf(name, language)}</Text>
           {(effect || ordered) && (
             <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect} role="note">
               {effect}
@@ -249,13 +248,11 @@ function Section({ title, isOptional, isWrong, names, children }: SectionProps) 
       </fieldset>
     );
   return (
-    <details open={isWrong}>
+    <details open={isWrong} aria-label={title}>
       <summary>
         <b>{title}</b> <small className="quiet">{names.join(', ')}</small>
       </summary>
-      <fieldset className="form-section" aria-label={title}>
-        {children}
-      </fieldset>
+      <div className="form-section">{children}</div>
     </details>
   );
 }

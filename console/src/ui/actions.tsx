@@ -45,7 +45,7 @@ export function Actions({ acts, primary = false, shown = 2, of }: Props) {
   const close = () => setOpened(undefined);
   // The result of an action stays visible when the page offers no more actions.
   if (offered.length === 0 && !opened) return null;
-  const labelOf = ({ name, label }: Act) => label ?? words.action(name).label;
+  const labelOf = ({ name, label }: Act) => label ?? words.action(name);
   // One that is dangerous may stand beside the others; several of them are in the menu.
   const areMany = offered.filter(({ isDanger }) => isDanger).length > 1;
   const isSplit = offered.length > shown + 1 || shown === 0 || areMany;

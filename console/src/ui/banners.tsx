@@ -46,7 +46,7 @@ function BrokenGlass() {
   if (!last) return null;
   const line = ({ action: name, actor, occurredAt, reason }: Item) => (
     <>
-      {action(String(name)).label} · {String(actor)}, {format.time(String(occurredAt))}:{' '}
+      {action(String(name))} · {String(actor)}, {format.time(String(occurredAt))}:{' '}
       <bdi>{String(reason ?? '–')}</bdi>
     </>
   );

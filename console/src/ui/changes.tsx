@@ -23,7 +23,7 @@ export function Changes({ of }: { of: readonly Change[] }) {
         <div key={`${action} ${subject}`}>
           {subject && (
             <Text size="sm" fw={500} mb={4}>
-              {words.action(action).label} · <Subject of={subject} within={after} />
+              {words.action(action)} · <Subject of={subject} within={after} />
             </Text>
           )}
           <Difference before={withoutIds(before)} after={withoutIds(after)} />

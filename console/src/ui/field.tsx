@@ -27,6 +27,10 @@ const hintOf: Readonly<Record<Language, (operation: string, field: string) => st
   de: (operation, field) => hints[`${operation}.${field}`] ?? hints[field],
 };
 
+/** What an operation does. */
+export const textOf = (operation: string, language: Language) =>
+  (language === 'de' && hints[operation]) || `${help[operation]}.`;
+
 /** The length from which a text gets several lines. */
 const LONG = 500;
 

@@ -29,7 +29,7 @@ function pageFor({ of = '', given }: Opened) {
 /** Returns what a figure opens into, for the person who sees it, and what is said of it. */
 function useOpened({ of, around }: Pick<Props, 'of' | 'around'>) {
   const { operations } = useApp();
-  const { unopened = {} } = useLanguage();
+  const { language, unopened } = useLanguage();
   const { label } = useWords();
   const opened = of && openedBy(of, ...around);
   if (!opened) return undefined;
@@ -47,7 +47,8 @@ function useOpened({ of, around }: Pick<Props, 'of' | 'around'>) {
     return options.length === 0 || options.includes(word);
   });
   return {
-    says: says && (unopened[says] ?? says),
+    // In German, it comes as soon as somebody is at work.
+    says: parts.length > 0 || language === 'en' ? says : unopened[says ?? ''],
     isSum: opened.none === undefined,
     page: operation && isOffered ? pageFor({ ...opened, given: known }) : undefined,
   };

@@ -176,7 +176,9 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
     problems,
     faults,
     refusalOf,
+    refuse,
   } = useLanguage();
+  useEffect(refuse, [refuse]);
   const format = useFormat();
   const { label, word } = useWords();
   const problem = error instanceof ApiProblem ? error : undefined;

@@ -48,21 +48,21 @@ type Opening = { readonly merchant: Listed<'merchant.list'> | undefined; open(ac
 function Steps({ of: setup, ...opening }: Opening & { of: Setup }) {
   const { setup: texts } = useTexts();
   const steps = Object.entries(setup) as [Step, boolean][];
-  const done = steps.filter(([, isStepDone]) => isStepDone).length;
+  const done = steps.filter(([, isStepDone]) => isStepDone);
   return (
-    <Panel title={texts.title} aside={<span className="quiet">{texts.progress(done, steps.length)}</span>}>
+    <Panel
+      title={texts.title}
+      aside={<span className="quiet">{texts.progress(done.length, steps.length)}</span>}
+    >
       <ol className="plain-list">
-        {steps.map(([step, isStepDone]) =>
-          isStepDone ? (
-            <li key={step} className="line">
-              <span className="quiet">{texts.steps[step].title}</span>
-              <span className="ok">
-                <Icon name="approvals" size={16} /> {texts.done}
-              </span>
-            </li>
-          ) : (
-            <OpenStep key={step} step={step} {...opening} />
-          ),
+        {steps.map(([step, isStepDone]) => !isStepDone && <OpenStep key={step} step={step} {...opening} />)}
+        {done.length > 0 && (
+          <li className="line quiet">
+            <small>{done.map(([step]) => texts.steps[step].title).join(', ')}</small>
+            <span className="ok">
+              <Icon name="approvals" size={16} /> {texts.done}
+            </span>
+          </li>
         )}
       </ol>
     </Panel>
@@ -111,7 +111,7 @@ function OpenStep({ step, merchant, open }: Opening & { step: Step }) {
       </span>
       {act && !isLater && (
         <Button variant="default" onClick={() => whenLoaded(loadDialog, () => open(act))}>
-          {words.action(act.name).label}
+          {words.action(act.name)}
         </Button>
       )}
     </li>

@@ -32,7 +32,7 @@ export function useDone(): (name: string, input: Input, message: string) => void
       notifications.hide(id);
       // What does not work, such as with too old a second factor, is done on the page.
       const outcome = await perform(operation, { ...input, reason: undefined }, id).then(
-        () => `${action(other).label}: ${done}`,
+        () => `${action(other)}: ${done}`,
         ({ message }: Error) => refusalOf?.(message, String) ?? message,
       );
       await client.invalidateQueries();

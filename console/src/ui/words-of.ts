@@ -13,7 +13,7 @@ export function wordsOf({ fields, words, actions, nouns, checks }: Labels) {
   const known = (value: string, field: string) => words[`${field}.${value}`] ?? words[value];
   const verb = (operation: string) => {
     const [of = '', what = ''] = operation.split('.');
-    return actions[operation]?.[0] ?? verbOf(noun(of), what);
+    return actions[operation] ?? verbOf(noun(of), what);
   };
   return {
     label: (name: string) => fields[name] ?? labelOf(name),
@@ -21,7 +21,7 @@ export function wordsOf({ fields, words, actions, nouns, checks }: Labels) {
     word: (value: string, field = 'state') => known(value, field) ?? value,
     /** A word of a closed list. */
     kind: (value: string, field = 'kind') => known(value, field) ?? labelOf(value),
-    action: (name: string) => ({ label: verb(name), text: actions[name]?.[1] }),
+    action: verb,
     noun,
     /** A check of the reconciliation. */
     check: (name: string) => checks[name] ?? labelOf(name),
