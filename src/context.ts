@@ -135,7 +135,8 @@ export type Context = {
  * `alone`: a user without that approval, before there were two people; `service`: the service itself, in the
  * background.
  */
-export type ActorKind = 'command-line' | 'break-glass' | 'token' | 'user' | 'alone' | 'service';
+export const ACTOR_KINDS = ['command-line', 'break-glass', 'token', 'user', 'alone', 'service'] as const;
+export type ActorKind = (typeof ACTOR_KINDS)[number];
 
 /** The operator, the machine and the reason: the author of a change in the audit. */
 export type Actor = {
@@ -150,6 +151,16 @@ export type Actor = {
   /** Who approved what the actor proposed; left out without an approval. */
   readonly approvedBy?: string;
 };
+
+/** Returns the service itself as the author of a change. */
+export const byService = (origin: string, reason: string | null): Actor => ({
+  kind: 'service',
+  id: null,
+  name: 'scrip',
+  origin,
+  requestId: null,
+  reason,
+});
 
 /** Money that an operator moves by hand: not by a till, and not by a rule. */
 export type Moved = {

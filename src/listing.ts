@@ -1,7 +1,7 @@
 import Type, { type Static, type TObject, type TProperties } from 'typebox';
 import { raw, type Sql, sql } from './db/sql.ts';
 import { type Caller, type Operation, reading } from './operation.ts';
-import { PAGE, Page, type Position, pageOf, readCursor } from './page.ts';
+import { onlyPage, PAGE, Page, type Position, pageOf, readCursor } from './page.ts';
 import { Word } from './schema.ts';
 
 /** What the rows of a list are sorted by, besides their ids. */
@@ -150,7 +150,7 @@ export function listingAll<Item extends TObject, Input extends TProperties = Rea
     ...definition,
     input: input as TProperties,
     output: Page(item) as TObject,
-    run: async (caller, given) => ({ items: await rows(caller, given as never), nextCursor: null }),
+    run: async (caller, given) => onlyPage(await rows(caller, given as never)),
   });
   return list as unknown as Operation<TObject<Input>, ReturnType<typeof Page<Item>>>;
 }

@@ -23,6 +23,9 @@ export function Page<Item extends TSchema>(items: Item) {
   return Type.Object({ items: Type.Array(items), nextCursor: NullableText });
 }
 
+/** Returns a list that is never long as its only page. */
+export const onlyPage = <Item>(items: readonly Item[]) => ({ items: [...items], nextCursor: null });
+
 /** The sort key of the last item of a page. */
 export type Position = readonly (string | number)[];
 

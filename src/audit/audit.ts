@@ -1,4 +1,4 @@
-import type { Actor, Moved, Operator, Service } from '../context.ts';
+import { type Actor, byService, type Moved, type Operator, type Service } from '../context.ts';
 import { sqlState } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { insertInto, sql } from '../db/sql.ts';
@@ -31,15 +31,10 @@ export type Change = {
 
 /** The action of the entry that is added if the chain does not end with the sealed entry. */
 export const BROKEN = 'audit.broken';
-const GUARD: Actor = {
-  kind: 'service',
-  id: null,
-  name: 'scrip',
-  origin: 'the audit',
-  requestId: null,
-  reason:
-    'the chain did not end with the entry that was sealed: it was cut off, rewritten, or added to from outside',
-};
+const GUARD = byService(
+  'the audit',
+  'the chain did not end with the entry that was sealed: it was cut off, rewritten, or added to from outside',
+);
 
 /**
  * Adds a change to the audit in the transaction of the change, so that both exist or neither. Call it last in

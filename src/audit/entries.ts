@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { ACTOR_KINDS } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { listing, listingAll } from '../listing.ts';
@@ -18,12 +19,10 @@ const Sequence = Type.String({
 });
 const Details = Type.Unsafe<Readonly<Record<string, unknown>> | null>({ type: ['object', 'null'] });
 
-const KINDS = ['command-line', 'break-glass', 'token', 'user', 'alone', 'service'] as const;
-
 export const EntrySchema = Type.Object({
   sequence: Titled('Number', Sequence),
   occurredAt: Titled('Time', Time),
-  actorKind: Word(KINDS),
+  actorKind: Word(ACTOR_KINDS),
   actorId: NullableText,
   actor: Titled('By', Text),
   origin: Titled('From', Text),
@@ -97,7 +96,7 @@ const list = listing({
   filters: {
     subject: Type.Optional(Line(200, 'Only those of this subject.', 'merchant 5')),
     actor: Type.Optional(Line(200, 'Only those by this actor.', 'anna')),
-    actorKind: Type.Optional(Word(KINDS, { description: 'Only those by actors of this kind.' })),
+    actorKind: Type.Optional(Word(ACTOR_KINDS, { description: 'Only those by actors of this kind.' })),
     action: Type.Optional(Line(100, 'Only those of this action.', 'merchant.suspend')),
     from: Type.Optional(Start('The first of them.')),
     to: Type.Optional(End('The last of them.')),

@@ -131,8 +131,7 @@ export type BatchWithVouchers = Batch & Static<typeof BatchWithVouchers>;
 
 /** Returns a batch with what its vouchers are now. @throws Problem */
 export async function requireBatch(db: Database, transactionId: string): Promise<BatchWithVouchers> {
-  const found = await findBatchOf(db, transactionId);
-  if (!found) throw notFound(`batch ${transactionId}`);
+  const found = await getBatch(db, transactionId);
   const [batch] = await db.transaction(async (tx) => {
     // Reading five million vouchers takes longer than a request may.
     await tx.query(sql`set local statement_timeout = '2min'`);

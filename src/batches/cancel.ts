@@ -1,5 +1,5 @@
 import { audit, canAudit } from '../audit/audit.ts';
-import type { Operator, Service } from '../context.ts';
+import { byService, type Operator, type Service } from '../context.ts';
 import { isUnavailable, retrying, sqlState } from '../db/errors.ts';
 import { plainArray, sql } from '../db/sql.ts';
 import { enqueue } from '../jobs/queue.ts';
@@ -106,14 +106,7 @@ returning transaction_id as "transactionId", failures, failing_since as since`);
   service.log.warn({ part: 'batches', transactionId, failures, err: error }, 'a batch could not go on');
   if (isFull ? now.getTime() - since.getTime() < DISK_FULL_MS : failures < FAILURES_MAX) throw error;
   const failure = causeOf(error);
-  const actor = {
-    kind: 'service',
-    id: null,
-    name: 'scrip',
-    origin: 'background work',
-    requestId: null,
-    reason: failure,
-  } as const;
+  const actor = byService('background work', failure);
   const batch = await cancelBatch({ service, actor }, transactionId, failure);
   if (batch?.status === 'CANCELED') {
     service.log.error(

@@ -5,7 +5,6 @@ import { DESIGNS, DesignName, findDesign } from '../products/designs.ts';
 import { FileSchema } from '../schema.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 import type { Write } from './export.ts';
-import { counted } from './order-sheets.ts';
 import { drawSheets } from './sheets.ts';
 
 /** The preview of a design: a card that is drawn as those of a product, and is no voucher. */
@@ -44,7 +43,7 @@ const preview = reading({
     const expiresAt = new Date(service.clock().getTime() + 365 * DAY_MS);
     const card = { ...NO_VOUCHER, expiresAt, lastDay: isoDay(expiresAt.getTime()) };
     const exporting = async (write: Write) => write(oneOf(card), 1);
-    const content = counted(drawSheets(service, described, {}, exporting));
+    const content = drawSheets(service, described, {}, exporting);
     return { name: `design-${name}.pdf`, mediaType: 'application/pdf', content };
   },
 });

@@ -13,7 +13,7 @@ import { FileSchema, Nullable, Text, TransactionId, Word } from '../schema.ts';
 import type { Batch } from './batch.ts';
 import { batches } from './batches.ts';
 import { ExportSchema, exportBatch, requireExportable, type Write } from './export.ts';
-import { counted, requirePrintable } from './order-sheets.ts';
+import { requirePrintable } from './order-sheets.ts';
 import { useRelease } from './release.ts';
 import { describeCards, drawSheets, exportedPieces } from './sheets.ts';
 
@@ -67,7 +67,7 @@ export const download = changing({
       const content = exportedPieces(exporting, (vouchers) => writeCsv(described, vouchers));
       return { name, mediaType: CSV_TYPE, content };
     }
-    const content = counted(drawSheets(service, described, { language, passphrase }, exporting));
+    const content = drawSheets(service, described, { language, passphrase }, exporting);
     return { name, mediaType: 'application/pdf', content };
   },
 });

@@ -50,8 +50,6 @@ const LISTED_MAX = 50;
  * CSV.
  */
 const VOUCHERS_MAX = 10_000;
-/** The number of files drawn at the same time, each of another merchant. Each takes a core. */
-const AT_ONCE_MAX = 4;
 
 type Language = (typeof LANGUAGES)[number];
 
@@ -230,8 +228,6 @@ const listCards = listingAll({
   },
 });
 
-let drawn = 0;
-
 /** Sheets that were ordered. */
 type Ordered = {
   readonly replaced: bigint | null;
@@ -280,8 +276,8 @@ where s.id = ${toId(id)} and s.ordered_by = ${principal.userId}::int`);
         : await oneCard(operator, row, row.replaced);
     const described = await describeCards(service, batch, product);
     const sealed = { language: row.language, passphrase: passphraseOf(service.keys, row.salt) };
-    const pieces = drawSheets(service, described, sealed, exporting);
-    return { name: `${name}-sealed.pdf`, mediaType: 'application/pdf', content: counted(pieces) };
+    const content = drawSheets(service, described, sealed, exporting);
+    return { name: `${name}-sealed.pdf`, mediaType: 'application/pdf', content };
   },
 });
 
@@ -304,18 +300,6 @@ async function oneCard(operator: Operator, { exportsBefore }: Ordered, replaced:
       throw new Problem('conflict', 'the card was downloaded already: if nobody has it, order it again');
   };
   return { batch, product, name: `voucher-${serialNumber}`, exporting };
-}
-
-/** Draws at most AT_ONCE_MAX files at a time. Above that, it throws before the first piece. */
-export async function* counted(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  if (drawn >= AT_ONCE_MAX)
-    throw new Problem('too-many-requests', 'other sheets are being drawn: try again in a minute');
-  drawn++;
-  try {
-    yield* pieces;
-  } finally {
-    drawn--;
-  }
 }
 
 export const SHEETS = tableOf(order, orderCard, list, listCards, download);

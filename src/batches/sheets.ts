@@ -75,11 +75,21 @@ export function passphraseOf(keys: KeyRing, salt: Uint8Array): string {
   ).join('-');
 }
 
+/** The number of files drawn at the same time. Each takes a core. */
+const AT_ONCE_MAX = 4;
+
+/**
+ * The merchants whose sheets are drawn at the moment: one file for each, so that one that reads its files
+ * slowly leaves places for the others.
+ */
+const drawnAt = kept(() => new Set<string>());
+
 /**
  * Draws vouchers as sheets, piece by piece.
  * @param design.language of what the cards say, if not that of their design
  * @param design.passphrase that opens the document; without it, the document is not sealed
  * @param exporting exports the vouchers, and records it
+ * @throws Problem `too-many-requests` before the first piece
  */
 export async function* drawSheets(
   service: Service,
@@ -91,6 +101,8 @@ export async function* drawSheets(
   const { merchantId } = described;
   if (drawn.has(merchantId))
     throw new Problem('too-many-requests', 'sheets of this merchant are being drawn: try again in a minute');
+  if (drawn.size >= AT_ONCE_MAX)
+    throw new Problem('too-many-requests', 'other sheets are being drawn: try again in a minute');
   drawn.add(merchantId);
   try {
     yield* exportedPieces(exporting, (vouchers, count) =>
@@ -100,12 +112,6 @@ export async function* drawSheets(
     drawn.delete(merchantId);
   }
 }
-
-/**
- * The merchants whose sheets are drawn at the moment: one file for each, so that one that reads its files
- * slowly leaves places for the others.
- */
-const drawnAt = kept(() => new Set<string>());
 
 type Exporting = (write: Write) => Promise<unknown>;
 

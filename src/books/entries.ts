@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
+import { readLong } from '../db/session.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { ENTRY, none } from '../figure.ts';
 import { ACCOUNT_KINDS, AccountWord, kindOf, MOVEMENT_KINDS, MovementWord } from '../ledger/kinds.ts';
@@ -234,9 +235,7 @@ const list = reading({
     const entries = await entriesOf(caller, wanted);
     const amount = SUMS[wanted.sum ?? 'net'];
     return caller.service.db.transaction(async (tx) => {
-      await tx.query(sql`set transaction read only`);
-      await tx.query(sql`set local statement_timeout = '10min'`);
-      await tx.query(sql`set local enable_bitmapscan = on`);
+      await readLong(tx, '10min');
       const rows = await tx.query<Row>(sql`
 select ${COLUMNS}, ${amount} as amount ${entries}
   and (${place}::uuid is null or (place, id) < (${place}::uuid, ${id}::uuid))

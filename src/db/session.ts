@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { StartError } from './errors.ts';
-import { type Sql, sql } from './sql.ts';
+import { raw, type Sql, sql } from './sql.ts';
 
 /**
  * The role of the service. It cannot change the schema, and writes vouchers and the journal only through the
@@ -49,6 +49,16 @@ export async function configure(
     Object.keys(session),
     Object.values(session),
   ]);
+}
+
+/**
+ * Lets a transaction read for longer than a request may, and along indexes that only a bitmap can use. It
+ * writes nothing.
+ */
+export async function readLong(tx: Owner, limit: '10min' | '2h'): Promise<void> {
+  await tx.query(raw(`set transaction read only`));
+  await tx.query(raw(`set local statement_timeout = '${limit}'`));
+  await tx.query(raw('set local enable_bitmapscan = on'));
 }
 
 type Owner = { query<Row>(statement: Sql): Promise<Row[]> };

@@ -1,13 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { audit } from '../audit/audit.ts';
-import { type Actor, createService, type Operator, type Service } from '../context.ts';
+import { type Actor, inside, type Operator, type Service } from '../context.ts';
 import { isUnavailable, retrying } from '../db/errors.ts';
-import { type Queries, within } from '../db/pool.ts';
+import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
 import { CARE, SEE_VOUCHERS } from '../principal.ts';
-import { notFound, Problem } from '../problem.ts';
+import { Problem, requireRow } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { columnsOf } from '../row.ts';
 import { Count, Id, NullableText, NullableTime, Text, Time, toId, Word } from '../schema.ts';
@@ -179,8 +179,7 @@ async function runRow(
           sql`select subject from job_rows where ${row} and outcome is null for update`,
         );
         if (!open) return;
-        const bound = within(db, tx);
-        await run(createService({ ...service, db: bound, readDb: bound }), open.subject);
+        await run(inside(service, tx), open.subject);
         await tx.query(sql`update job_rows set outcome = 'ok' where ${row}`);
       }),
     );
@@ -192,15 +191,12 @@ async function runRow(
 }
 
 /** Returns a job. @throws Problem if there is no such job */
-async function requireJob({ service }: Caller, text: string): Promise<Job> {
-  const [job] = await service.db.query<Job>(
-    sql`select ${COLUMNS} from jobs where id = ${toId(text)} and actor is not null`,
-  );
-  if (!job) throw notFound(`job ${text}`);
-  return job;
+function requireJob({ service }: Caller, id: string): Promise<Job> {
+  const find = sql`select ${COLUMNS} from jobs where id = ${toId(id)} and actor is not null`;
+  return requireRow(service.db, find, `job ${id}`);
 }
 
-const JobId = Id('job');
+const JobId = JobSchema.properties.id;
 
 const list = listing({
   name: 'job.list',

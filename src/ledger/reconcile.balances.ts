@@ -1,4 +1,5 @@
 import type { Queries } from '../db/pool.ts';
+import { readLong } from '../db/session.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { FIRST_RESERVE, FIRST_VOUCHER, kindOf } from './kinds.ts';
 import { type Checks, EXAMPLES, isLater, type Since } from './reconcile.scope.ts';
@@ -297,12 +298,9 @@ order by 2, 1`;
  * Removes the limits of a reconciliation. It reads all history, so it may take longer than a request, and
  * needs memory for its joins.
  */
-export const allowLongReading: readonly Sql[] = [
-  sql`set transaction read only`,
-  sql`set local statement_timeout = '2h'`,
-  sql`set local work_mem = '128MB'`,
+export async function readHistory(tx: Queries): Promise<void> {
+  await readLong(tx, '2h');
+  await tx.query(sql`set local work_mem = '128MB'`);
   // Digests contain times as text.
-  sql`set local timezone to 'UTC'`,
-  // Later rows are found along indexes that only a bitmap can use.
-  sql`set local enable_bitmapscan = on`,
-];
+  await tx.query(sql`set local timezone to 'UTC'`);
+}

@@ -7,7 +7,7 @@ import { sql } from '../db/sql.ts';
 import { toText } from '../money.ts';
 import { HOUR_MS } from '../time.ts';
 import { idFloor } from './id.ts';
-import { allowLongReading, BALANCES, sumByKind, sumMoved, TOUCHED } from './reconcile.balances.ts';
+import { BALANCES, readHistory, sumByKind, sumMoved, TOUCHED } from './reconcile.balances.ts';
 import { AGES, BOOKS, OPENING, SETTLEMENTS } from './reconcile.books.ts';
 import { BATCHES, RECORDS, SET, UNSET } from './reconcile.records.ts';
 import { type Checks, EVER, EXAMPLES, type Since, statementOf } from './reconcile.scope.ts';
@@ -129,7 +129,7 @@ where not success or result <> '0'`,
 async function isBalanced(db: Database, account: bigint, since: Since, quietBefore: Date): Promise<boolean> {
   const floor = idFloor(quietBefore);
   const [opening, ended] = await db.transaction(async (tx) => {
-    for (const statement of allowLongReading) await tx.query(statement);
+    await readHistory(tx);
     // The balance of a float at the end of the last closing.
     const [held] = await tx.query<{ minor: bigint }>(sql`
 select o.balance_minor as minor
@@ -156,7 +156,7 @@ function check(
   since: Since,
 ): Promise<Reconciliation> {
   return db.transaction(async (tx) => {
-    for (const statement of allowLongReading) await tx.query(statement);
+    await readHistory(tx);
     const done: Check[] = [];
     for (const [name, queriesOf] of Object.entries(checksOf(since))) {
       const queries = queriesOf({ quietBefore, buckets: buckets.all, since, now: clock() });

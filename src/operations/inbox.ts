@@ -32,9 +32,10 @@ const About = Type.Object({
 type About = Static<typeof About>;
 
 type Matter = {
+  readonly label: string;
   /** The list that has it, and its filters. */
   readonly list: string;
-  readonly input?: Fields;
+  readonly input?: Fields | ((caller: Caller) => Fields);
   /** Which of the items wait; left out: all. */
   readonly waits?: (item: Fields, caller: Caller) => boolean;
   /** The operation that resolves it; null: it resolves itself; left out: it is news for the caller. */
@@ -53,10 +54,14 @@ const isNews = (at: unknown, { service }: Caller) =>
   at !== null && at !== undefined && service.clock().getTime() - new Date(at as string).getTime() < NEWS_MS;
 
 const OPEN_DAYS = 14;
+const lately = ({ service }: Caller) => ({
+  from: isoDay(service.clock().getTime() - OPEN_DAYS * DAY_MS),
+});
 const ended = ({ state, endsAt }: Fields, { service }: Caller) =>
   state === 'closing' && service.clock().getTime() - new Date(endsAt as string).getTime() > DAY_MS;
 
-const network = (state: string): Matter => ({
+const network = (state: string, label: string): Matter => ({
+  label,
   list: 'settings.network',
   waits: (item) => item['state'] === state,
   act: 'settings.network-amount',
@@ -70,6 +75,7 @@ const network = (state: string): Matter => ({
 /** In the order in which a page shows them. */
 const MATTERS = {
   'approval-waiting': {
+    label: 'Waiting for your approval',
     list: 'approval.list',
     input: { forMe: true },
     act: 'approval.approve',
@@ -77,6 +83,7 @@ const MATTERS = {
     pages: '/approvals',
   },
   'dispute-open': {
+    label: 'Disputes without an answer',
     list: 'settlement.disputes',
     input: { open: true },
     act: 'settlement.answer',
@@ -84,6 +91,7 @@ const MATTERS = {
     pages: '/settlements',
   },
   'settlement-due': {
+    label: 'Settlements due',
     list: 'settlement.list',
     input: { state: 'APPROVED', limit: 200 },
     waits: ({ dueOn }, { service }) => String(dueOn) <= isoDay(service.clock().getTime()),
@@ -93,13 +101,22 @@ const MATTERS = {
     about: ({ merchant }) => ({ name: String(merchant) }),
   },
   'entry-open': {
+    label: 'Bank entries without a match',
     list: 'bank.entries',
     input: { open: true },
     act: 'bank.match',
     page: () => '/bank?open=true',
   },
-  'day-late': { list: 'books.days', waits: ended, act: 'books.close', page: () => '/books' },
+  'day-late': {
+    label: 'Days not closed',
+    list: 'books.days',
+    input: lately,
+    waits: ended,
+    act: 'books.close',
+    page: () => '/books',
+  },
   'float-low': {
+    label: 'Low floats',
     list: 'float.low',
     act: 'float.top-up',
     page: ({ merchantId }) => `/merchants/${merchantId}`,
@@ -107,12 +124,14 @@ const MATTERS = {
     about: ({ merchant, daysLeft }) => ({ name: String(merchant), daysLeft: daysLeft as number | null }),
   },
   'limit-reached': {
+    label: 'Daily limits reached',
     list: 'daily-limit.list',
     input: { reached: true },
     act: 'daily-limit.set',
     page: ({ merchantId }) => `/merchants/${merchantId}?tab=limits`,
   },
   'product-full': {
+    label: 'Products with too much outstanding',
     list: 'product.list',
     input: { reached: true },
     act: 'product.set',
@@ -120,9 +139,10 @@ const MATTERS = {
     pages: '/products',
     about: ({ name }) => ({ name: String(name) }),
   },
-  'network-near': network('near'),
-  'network-passed': network('passed'),
+  'network-near': network('near', 'Limited network: near the amount to notify'),
+  'network-passed': network('passed', 'Limited network: notify the authority'),
   'webhook-failing': {
+    label: 'Failing webhooks',
     list: 'webhook.list',
     input: { limit: 200 },
     waits: ({ failingSince, enabled }) => failingSince !== null || enabled === false,
@@ -131,6 +151,7 @@ const MATTERS = {
     pages: '/webhooks',
   },
   'batch-running': {
+    label: 'Batches in production',
     list: 'batch.list',
     input: { status: 'PROCESSING' },
     act: null,
@@ -138,6 +159,7 @@ const MATTERS = {
     pages: '/batches?status=PROCESSING',
   },
   'proposal-decided': {
+    label: 'Your proposals that were decided',
     list: 'approval.list',
     input: { mine: true },
     waits: ({ decidedAt, checker }, caller) => checker !== caller.principal.name && isNews(decidedAt, caller),
@@ -146,6 +168,7 @@ const MATTERS = {
     pages: '/approvals?tab=mine',
   },
   'dispute-answered': {
+    label: 'Answers to your disputes',
     list: 'settlement.disputes',
     waits: ({ answeredAt }, caller) => caller.principal.merchantId !== null && isNews(answeredAt, caller),
     at: 'answeredAt',
@@ -153,6 +176,7 @@ const MATTERS = {
     pages: '/settlements',
   },
   'job-ended': {
+    label: 'Your jobs that have ended',
     list: 'job.list',
     waits: ({ endedAt, createdBy }, caller) => createdBy === caller.principal.name && isNews(endedAt, caller),
     at: 'endedAt',
@@ -161,23 +185,7 @@ const MATTERS = {
   },
 } as const satisfies Readonly<Record<string, Matter>>;
 
-const LABELS = {
-  'approval-waiting': 'Waiting for your approval',
-  'dispute-open': 'Disputes without an answer',
-  'settlement-due': 'Settlements due',
-  'entry-open': 'Bank entries without a match',
-  'day-late': 'Days not closed',
-  'float-low': 'Low floats',
-  'limit-reached': 'Daily limits reached',
-  'product-full': 'Products with too much outstanding',
-  'network-near': 'Limited network: near the amount to notify',
-  'network-passed': 'Limited network: notify the authority',
-  'webhook-failing': 'Failing webhooks',
-  'batch-running': 'Batches in production',
-  'proposal-decided': 'Your proposals that were decided',
-  'dispute-answered': 'Answers to your disputes',
-  'job-ended': 'Your jobs that have ended',
-} satisfies Readonly<Record<keyof typeof MATTERS, string>>;
+const LABELS = Object.fromEntries(Object.entries(MATTERS).map(([matter, { label }]) => [matter, label]));
 
 const ABOUT_MAX = 3;
 
@@ -213,8 +221,7 @@ async function read(
   const permits = (name: string) =>
     table.find((each) => each.name === name)?.roles.some((role) => roles.includes(role)) ?? false;
   if (!permits(list)) return undefined;
-  const since = new Date(caller.service.clock().getTime() - OPEN_DAYS * DAY_MS);
-  const given = list === 'books.days' ? { from: isoDay(since.getTime()) } : input;
+  const given = typeof input === 'function' ? input(caller) : input;
   const operation = table.find((each) => each.name === list) as AnyOperation;
   const { items, nextCursor = null } = (await operation.run(caller, given as never)) as Listed;
   const found = waits ? items.filter((item) => waits(item, caller)) : items;

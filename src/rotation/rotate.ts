@@ -7,8 +7,8 @@ import { type Sql, sql } from '../db/sql.ts';
 import { addToKeyFile, type KeyFile, removeFromKeyFile } from '../keyring/file.ts';
 import { type KeyRing, sealedUnder } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
-import { reading, tableOf } from '../operation.ts';
-import { Page } from '../page.ts';
+import { listingAll } from '../listing.ts';
+import { tableOf } from '../operation.ts';
 import { SEE_TOKENS } from '../principal.ts';
 import { Count, NullableTime, Text, Word } from '../schema.ts';
 import {
@@ -85,14 +85,13 @@ export async function listKeyRing(service: Service): Promise<RingKeyInfo[]> {
   }));
 }
 
-const show = reading({
+const show = listingAll({
   name: 'keyring.show',
   summary: 'List each key of the key ring, and what is sealed under it',
   path: '/keyring',
-  input: {},
-  output: Page(RingKey),
+  item: RingKey,
   roles: SEE_TOKENS,
-  run: async ({ service }) => ({ items: await listKeyRing(service), nextCursor: null }),
+  rows: ({ service }) => listKeyRing(service),
 });
 
 export const KEYRING = tableOf(show);

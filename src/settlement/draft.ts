@@ -8,7 +8,7 @@ import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
 import { COMMISSION, listOf } from '../ledger/kinds.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { alone, changing } from '../operation.ts';
-import { Page } from '../page.ts';
+import { onlyPage, Page } from '../page.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { storedAs } from '../row.ts';
@@ -228,8 +228,8 @@ export const draftSettlement = changing({
   approval: alone('A draft pays nothing: two people approve it.'),
   async run(caller, { merchantId, lastDay }) {
     checkDay(lastDay, 'lastDay');
-    if (merchantId === undefined) return { items: await draftAll(caller, lastDay), nextCursor: null };
+    if (merchantId === undefined) return onlyPage(await draftAll(caller, lastDay));
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    return { items: await draftSettlements(caller, { merchantId: id, lastDay }), nextCursor: null };
+    return onlyPage(await draftSettlements(caller, { merchantId: id, lastDay }));
   },
 });

@@ -4,7 +4,7 @@ import { type Sql, sql } from '../db/sql.ts';
 import { balance, fieldOf, none, opening, sumOf, when } from '../figure.ts';
 import { listing } from '../listing.ts';
 import { toSum } from '../money.ts';
-import type { Asked } from '../operation.ts';
+import { type Asked, NO_COMMAND } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
 import { columnsOf } from '../row.ts';
@@ -241,7 +241,7 @@ export const listedSettlements = listing({
 /** The same list for one merchant, which sees no drafts. */
 export const ownSettlements = listing({
   ...LIST,
-  command: { none: 'the portal has no commands' },
+  command: NO_COMMAND,
   filters: { merchantId: MerchantId, state: Type.Optional(Word(VISIBLE)) },
   roles: SEE,
   rows: async ({ service }, filters, [before = null], count) =>

@@ -31,14 +31,7 @@ const ROWS = [
  */
 const OF_PROCESS = [
   ...['db/sql', 'keyring/sealed', 'log', 'time'],
-  ...[
-    'batches/order-sheets',
-    'batches/rows.worker',
-    'cli/usage',
-    'db/health',
-    'ledger/id',
-    'people/password',
-  ],
+  ...['batches/rows.worker', 'cli/usage', 'db/health', 'ledger/id', 'people/password'],
 ].map((name) => `src/${name}.ts`);
 
 const isSource = ({ path }: SourceFile) => path.startsWith('src/') && path.endsWith('.ts');

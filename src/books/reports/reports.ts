@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Service } from '../../context.ts';
 import { type Cell, CSV_TYPE, type CsvStyle, csvText, XLSX_TYPE } from '../../csv.ts';
-import { sql } from '../../db/sql.ts';
+import { readLong } from '../../db/session.ts';
 import { requireMerchant } from '../../merchants/merchants.ts';
 import { type Caller, reading } from '../../operation.ts';
 import { SEE } from '../../principal.ts';
@@ -114,9 +114,7 @@ export async function makeReport(service: Service, kind: Declaration, wanted: Wa
   const days = await daysOf(service, wanted);
   return service.db.transaction(async (tx) => {
     // A report reads aggregates; for an open day also the rows since the last sealed slice.
-    await tx.query(sql`set transaction read only`);
-    await tx.query(sql`set local statement_timeout = '10min'`);
-    await tx.query(sql`set local enable_bitmapscan = on`);
+    await readLong(tx, '10min');
     const { scope, closingHash, madeAt } = await openScope(service, tx, wanted, days);
     const { section } = wanted;
     if (kind.closedOnly && !scope.isClosed) throw notClosed(kind.name, days, wanted);

@@ -10,7 +10,7 @@ import type { Service } from '../../context.ts';
 import { newSecret } from '../../credentials.ts';
 import { findMerchant } from '../../merchants/merchants.ts';
 import { isAlone } from '../../operations/admit.ts';
-import { Page } from '../../page.ts';
+import { onlyPage, Page } from '../../page.ts';
 import { recordingRefusal } from '../../people/attempts.ts';
 import { enroll, openInvitation } from '../../people/enroll.ts';
 import type { Factor } from '../../people/factors.ts';
@@ -181,10 +181,9 @@ const stepUpAgain = signedIn('POST /session/step-up', { takes: StepUp, gives: Ow
   return viewOf(own.service, await setSession(own, token));
 });
 
-const list = signedIn('GET /sessions', { gives: Page(Listed) }, async (own) => ({
-  items: (await listSessions(own)).map((each) => ({ ...each, current: each.id === own.session.id })),
-  nextCursor: null,
-}));
+const list = signedIn('GET /sessions', { gives: Page(Listed) }, async (own) =>
+  onlyPage((await listSessions(own)).map((each) => ({ ...each, current: each.id === own.session.id }))),
+);
 
 const end = signedIn('DELETE /sessions/:id', {}, async (own) => {
   const id = idIn(own);
@@ -219,10 +218,9 @@ const ROUTES = [
   signedIn('POST /account/recovery-codes', { gives: Type.Object({ recoveryCodes }) }, async (own) => ({
     recoveryCodes: await renewRecoveryCodes(own),
   })),
-  signedIn('GET /account/passkeys', { gives: Page(PasskeySchema) }, async ({ service, session }) => ({
-    items: await listPasskeys(service, session.user.id),
-    nextCursor: null,
-  })),
+  signedIn('GET /account/passkeys', { gives: Page(PasskeySchema) }, async ({ service, session }) =>
+    onlyPage(await listPasskeys(service, session.user.id)),
+  ),
   signedIn('POST /account/passkeys/options', { gives: Creation }, (own) => challenge(own, beginPasskey(own))),
   signedIn(
     'POST /account/passkeys',
