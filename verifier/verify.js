@@ -247,11 +247,14 @@ class Verifier {
     if (!(Math.abs(idMs - Number(us / 1000n)) <= HOUR_MS)) refuse(`${where} has the id of another time`);
     const isLate = us < slice.startsUs;
     const hour = Math.floor(idMs / HOUR_MS);
-    const [ends, end] = [this.#ends.get(hour) ?? [], Number.parseInt(id.slice(24), 16)];
-    if (this.#ids.some((ids) => ids.has(id)) || (isLate && ends.includes(end)))
-      refuse(`${where} is there twice`);
+    let ends = this.#ends.get(hour) ?? [];
+    const end = Number.parseInt(id.slice(24), 16);
+    // A list takes less memory, and a set is searched quickly.
+    if (isLate && Array.isArray(ends)) ends = new Set(ends);
+    if (this.#ids.some((ids) => ids.has(id)) || (isLate && ends.has(end))) refuse(`${where} is there twice`);
     this.#ids[1].add(id);
-    ends.push(end);
+    if (Array.isArray(ends)) ends.push(end);
+    else ends.add(end);
     this.#ends.set(hour, ends);
     if (isLate) this.#late.add(id);
     if (us >= slice.startsUs + SLICE_US) refuse(`${where} is of a later time: it was moved`);

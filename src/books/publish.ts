@@ -36,12 +36,10 @@ export async function readPublished(folder: string): Promise<Published | undefin
       if (error.code === 'ENOENT') return undefined;
       throw error;
     });
-  const [closings, checkpoint, keys] = await Promise.all([
-    read('closings'),
-    read('checkpoint'),
-    read('keys'),
-  ]);
+  // A publication writes it last: what is read after it is at least as new.
+  const checkpoint = await read('checkpoint');
   if (checkpoint === undefined) return undefined;
+  const [closings, keys] = await Promise.all([read('closings'), read('keys')]);
   const [listed = ''] = (keys ?? '').split('\n\n', 1);
   return { closings: linesOf(closings ?? ''), checkpoint, keys: linesOf(listed), signedKeys: keys ?? '' };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { checkpointOf, cosign, isSigned, KINDS, readCheckpoint, verifierKey } from '../books/checkpoint.ts';
 import { type Published, readPublished, writePublic } from '../books/publish.ts';
@@ -26,23 +27,57 @@ export function registerWitness(program: Command): void {
  * signed by a key that was published with the one before it.
  */
 async function witness(folder: string, state: string, { json }: { json?: boolean }): Promise<void> {
+  if (!(await readPublished(folder))) fail(`${folder} has no checkpoint`);
+  listenForStop();
+  await mkdir(state, { recursive: true });
+  const lock = await openLock(join(state, 'lock'));
+  try {
+    const { key, ...confirmed } = await confirm(folder, state);
+    if (json) printJson({ ...confirmed, key });
+    else say(`confirmed ${numberOf(confirmed.size, 'day')} of ${confirmed.origin} by ${key}`);
+  } finally {
+    lock.close();
+  }
+}
+
+const OTHERS_MS = 60_000;
+const SQLITE_BUSY = 5;
+
+/**
+ * Waits until no other witness uses the state: one that has read fewer days would make it forget the last
+ * ones. SQLite's lock is that of the operating system, and ends with its holder, however it dies.
+ */
+async function openLock(path: string): Promise<DatabaseSync> {
+  const { DatabaseSync } = await import('node:sqlite');
+  const lock = new DatabaseSync(path, { timeout: OTHERS_MS });
+  try {
+    // A journal on the disk would need space.
+    lock.exec('pragma journal_mode = memory; begin exclusive');
+    return lock;
+  } catch (error) {
+    lock.close();
+    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) fail(`${path} is held by another witness`);
+    throw error;
+  }
+}
+
+async function confirm(
+  folder: string,
+  state: string,
+): Promise<{ origin: string; size: number; key: string }> {
   const published = (await readPublished(folder)) ?? fail(`${folder} has no checkpoint`);
   const seen = await readPublished(state);
   const problem = findProblem(published, seen);
   const checkpoint = readCheckpoint(published.checkpoint);
   if (problem || !checkpoint) fail(`not confirmed: ${problem ?? NO_CHECKPOINT}`);
   const { origin, size, text } = checkpoint;
-  listenForStop();
-  await mkdir(state, { recursive: true });
   const signer = await openSigner(join(state, 'secret'));
   const name = `scrip-witness/${signer.publicKey.toString('hex').slice(0, 16)}`;
   const line = cosign(text, name, signer, new Date());
   await writePublic(join(state, 'closings'), published.closings.map((each) => `${each}\n`).join(''));
   await writePublic(join(state, 'keys'), published.signedKeys);
   await writePublic(join(state, 'checkpoint'), `${published.checkpoint}${line}`);
-  const key = verifierKey(name, KINDS.witness, signer.publicKey);
-  if (json) printJson({ origin, size, key });
-  else say(`confirmed ${numberOf(size, 'day')} of ${origin} by ${key}`);
+  return { origin, size, key: verifierKey(name, KINDS.witness, signer.publicKey) };
 }
 
 const NO_CHECKPOINT = 'it is no checkpoint: it was changed or cut off';

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { before, beforeEach, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { compare, Verifier } from '@scrip/verifier';
 import {
@@ -27,6 +30,8 @@ import { ENVIRONMENT, MAIN } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
 
 /** Closed days are published with a checkpoint, against which another history does not get through. */
+
+const VERIFIER = fileURLToPath(new URL('../../verifier/bin/scrip-verifier.js', import.meta.url));
 
 const t = ofFile();
 let ledger: Ledger;
@@ -147,9 +152,34 @@ test('a witness whose disk is full keeps no piece of a key, and a piece is named
   const limited = ['-c', `trap '' XFSZ; ulimit -f 0; exec ${command}`];
   const full = await promisify(execFile)('/bin/sh', limited, { env: ENVIRONMENT }).catch((error) => error);
   assert.match(full.stderr, /^scrip: a file cannot be written: it would be larger .*\n$/);
-  assert.deepEqual(await readdir(file('../state')), []);
+  assert.deepEqual(await readdir(file('../state')), ['lock']);
   await writeFile(file('../state/secret'), '');
   await assert.rejects(witness(), /secret is no key of a witness: put it back from a copy/);
+});
+
+test('a folder is read in the order in which it is not torn while days are published', async () => {
+  const { size } = await publishBooks(service, folder);
+  const [checkpoint, closings] = await Promise.all(
+    ['checkpoint', 'closings'].map((name) => readFile(file(name), 'utf8')),
+  );
+  const wanted = { format: 'proof', from: '2026-03-02', to: '2026-03-03' } as const;
+  await writeFile(file('proof.txt'), await exportedText(service, wanted));
+  const verify = () =>
+    promisify(execFile)(process.execPath, [VERIFIER, file('proof.txt'), '--against', folder]);
+  for (const read of [() => readPublished(folder), verify]) {
+    // What reads the checkpoint waits for it, and only then may it read the closings.
+    await rm(file('checkpoint'));
+    await promisify(execFile)('mkfifo', [file('checkpoint')]);
+    await writeFile(file('closings'), '');
+    const found = read();
+    const writing = await open(file('checkpoint'), 'w');
+    await writeFile(file('closings'), closings ?? '');
+    await writing.writeFile(checkpoint ?? '');
+    await writing.close();
+    const done = await found;
+    if (done && 'closings' in done) assert.equal(done.closings.length, size);
+    else assert.match(done?.stdout ?? '', /^verified: 1 closed day/);
+  }
 });
 
 test('no signed checkpoint makes a witness forget what it has seen', async () => {
@@ -297,4 +327,23 @@ test('two publications at the same time leave what agrees, whichever has read mo
   assert.ok((await first).size < (await second).size);
   assert.deepEqual(await differences(), []);
   assert.equal((await publishBooks(service, folder)).size, (await second).size);
+});
+
+test('a witness waits for another one, and confirms what is published then', async () => {
+  await publishBooks(service, folder);
+  await witness();
+  const cosigned = await witnessed('checkpoint');
+  const other = new DatabaseSync(file('../state/lock'));
+  other.exec('begin exclusive');
+  const waiting = promisify(execFile)(process.execPath, [MAIN, 'witness', folder, file('../state')], {
+    env: ENVIRONMENT,
+  });
+  // However far it has come until then.
+  await Promise.race([waiting, sleep(2_000)]);
+  assert.equal(await witnessed('checkpoint'), cosigned);
+  await ledger.at('2026-03-07T00:30:00Z');
+  await ledger.close();
+  const { size } = await publishBooks(service, folder);
+  other.close();
+  assert.match((await waiting).stdout, new RegExp(`^confirmed ${size} days of`));
 });

@@ -195,11 +195,14 @@ class Verifier:
         us = int(time)
         id_ms = int(id[:8] + id[9:13], 16)
         check(abs(id_ms - us // 1000) <= HOUR_MS, f"{where} has the id of another time")
-        is_late, ends, end = us < slice.starts_us, self.ends[id_ms // HOUR_MS], int(id[24:], 16)
+        is_late, hour, end = us < slice.starts_us, id_ms // HOUR_MS, int(id[24:], 16)
+        ends = self.ends[hour]
+        if is_late and isinstance(ends, array):
+            ends = self.ends[hour] = set(ends)  # takes more memory, and is searched quickly
         is_new = id not in self.ids and id not in self.older_ids and not (is_late and end in ends)
         check(is_new, f"{where} is there twice")
         self.ids.add(id)
-        ends.append(end)
+        (ends.append if isinstance(ends, array) else ends.add)(end)
         if is_late:
             day.late.add(id)
         check(us < slice.starts_us + SLICE_US, f"{where} is of a later time: it was moved")
