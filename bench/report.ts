@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
-import { cpus, loadavg, totalmem } from 'node:os';
+import { cpus, totalmem } from 'node:os';
 import { drawBatches, tellDownload, tellGenerate } from './batches.report.ts';
 import type { BloatResult } from './bloat.ts';
 import { barChart } from './chart.ts';
@@ -32,10 +32,8 @@ const END = '<!-- end of figures -->';
  */
 const REGRESSION = 0.85;
 const COMPARED_RUNS = 5;
-/** The load of the machine, in runnable processes, when the run began. */
-const BUSY_WITH_OTHERS = Number((loadavg()[0] ?? 0).toFixed(1));
-/** A run beside a higher load says little, and later runs are not compared with it. */
-const QUIET = 1;
+/** If others use more cores, a run says little, and later runs are not compared with it. */
+const QUIET_CORES = 0.5;
 
 export type Report = {
   readonly operations?: OperationsResult;
@@ -55,20 +53,24 @@ type Past = {
   readonly at: string;
   readonly machine: string;
   readonly commit: string;
+  /** The cores that others used just before it began. */
   readonly others: number;
   /** Of the measured files, by part of the report. Runs from before there were digests have none. */
   readonly digests?: Readonly<Record<string, string>>;
 } & Report;
 
-/** Writes the report of a run: parts that it did not measure keep the figures of the last run that did. */
-export async function writeReport(stage: Stage, report: Report): Promise<void> {
+/**
+ * Writes the report of a run: parts that it did not measure keep the figures of the last run that did.
+ * @param others the cores that others used just before it began
+ */
+export async function writeReport(stage: Stage, others: number, report: Report): Promise<void> {
   const { rows } = await stage.owner.query("select current_setting('server_version') as version");
   const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim();
   const own: Past = {
     at: new Date().toISOString().slice(0, 16),
     machine: machine(String(rows[0]?.version)),
     commit,
-    others: BUSY_WITH_OTHERS,
+    others: Number(others.toFixed(1)),
     digests: Object.fromEntries(Object.entries(MEASURED).map(([part, paths]) => [part, digestOf(paths)])),
     ...report,
   };
@@ -108,7 +110,9 @@ async function readHistory(): Promise<Past[]> {
 
 /** Ratios well below those of the last runs on the same kind of machine. */
 function regressions(history: readonly Past[], own: Past): string[] {
-  const before = history.filter((past) => past.machine === own.machine && past.others <= QUIET).map(ratiosOf);
+  const before = history
+    .filter((past) => past.machine === own.machine && past.others <= QUIET_CORES)
+    .map(ratiosOf);
   return [...ratiosOf(own)].flatMap(([name, ratio]) => {
     const earlier = before.flatMap((ratios) => ratios.get(name) ?? []).slice(-COMPARED_RUNS);
     const usual = median(earlier);
@@ -135,7 +139,7 @@ function ratiosOf({ operations, generate, download }: Past): Map<string, number>
 
 const when = ({ at, commit, machine: on, others }: Past) => {
   const disturbed =
-    others > QUIET ? ` **Disturbed: ${others} other processes wanted the machine when it began.**` : '';
+    others > QUIET_CORES ? ` **Disturbed: others used ${others} cores just before it began.**` : '';
   return `*${at.replace('T', ' ')} UTC, after commit ${commit}. ${on}.*${disturbed}`;
 };
 

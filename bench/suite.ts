@@ -10,6 +10,7 @@ import { writeReport } from './report.ts';
 import { OPERATIONS, type OperationName } from './requests.ts';
 import { type Given, keptIn, numberOf } from './scenario.ts';
 import { Stage } from './stage.ts';
+import { coresInUse } from './usage.ts';
 
 type Shape = {
   readonly seconds: number;
@@ -50,11 +51,12 @@ export async function run(given: Given): Promise<void> {
     }));
   const [seconds, turns] = [numberOf(given, 'seconds'), numberOf(given, 'turns')];
   const shape = { seconds, turns, sizes, redemptions: numberOf(given, 'redemptions'), keep: keptIn(given) };
+  const others = await coresInUse();
   const stage = await Stage.open();
   const some = operations.filter(wanted);
   const report: Record<string, unknown> =
     some.length > 0 ? { operations: await measureOperations(stage, some, seconds, turns) } : {};
   for (const [name, measure] of Object.entries(PARTS))
     if (wanted(name)) report[name === 'overload' ? 'beyond' : name] = await measure(stage, shape);
-  if (words.length === 0 || values['report']) await writeReport(stage, report);
+  if (words.length === 0 || values['report']) await writeReport(stage, others, report);
 }

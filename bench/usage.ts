@@ -1,10 +1,20 @@
 import { spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
+import { cpus } from 'node:os';
 import { started } from '../test/support/leave-nothing.ts';
 import { pause } from './figures.ts';
 
 /** The resources of a process and its children, from /proc; undefined if there is none. */
 export type Usage = { readonly cpuMs: number; readonly memoryMb: number };
+
+/** Measures how many cores are in use, within three seconds. */
+export async function coresInUse(): Promise<number> {
+  const busyMs = () =>
+    cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0);
+  const [before, since] = [busyMs(), performance.now()];
+  await pause(3_000);
+  return (busyMs() - before) / (performance.now() - since);
+}
 
 /** The frequency of the clock in which Linux counts processor time, on every machine. */
 const TICK_MS = 10;
