@@ -94,28 +94,25 @@ async function performChange(
 }
 
 /**
- * Proposes an operation, once under its Idempotency-Key. If it would change nothing, there is nothing to
- * approve: a repetition returns the first result.
+ * Proposes an operation in one transaction with its Idempotency-Key. If it would change nothing, there is
+ * nothing to approve: a repetition returns the first result.
  */
 async function performProposal({ operation, caller, input, claimed }: Task): Promise<Performed> {
   const { db, clock } = caller.service;
-  const known = claimed && (await claim(db, claimed, clock()));
+  // What was proposed, and may have been performed since, would be declined or change nothing now.
+  const known = claimed && (await findRequest(db, claimed));
   if (known) return known;
-  const forget = async () => claimed && db.query(forgetRequest(claimed));
-  try {
-    const { effect, output, statement } = await previewEffect(operation, caller, input);
-    if (statement === null) {
-      await forget();
-      return { output, replayed: true };
-    }
-    const proposed = await propose(operation, caller, { input, effect, statement }, async (tx, made) => {
-      if (claimed) await tx.query(finishRequest(claimed, JSON.stringify(made), true));
-    });
-    return { output: proposed, replayed: false, proposed: true };
-  } catch (error) {
-    await forget();
-    throw error;
-  }
+  const { effect, output, statement } = await previewEffect(operation, caller, input);
+  if (statement === null) return { output, replayed: true };
+  return retrying(() =>
+    db.transaction(async (tx) => {
+      const meanwhile = claimed && (await claim(tx, claimed, clock()));
+      if (meanwhile) return meanwhile;
+      const proposed = await propose(tx, operation, caller, { input, effect, statement });
+      if (claimed) await tx.query(finishRequest(claimed, JSON.stringify(proposed), true));
+      return { output: proposed, replayed: false, proposed: true };
+    }),
+  );
 }
 
 /**
@@ -161,17 +158,29 @@ function claimOf(operation: AnyOperation, { service, principal }: Caller, key: s
  * Claims a key. If another transaction has claimed it, this one waits until that has ended.
  * @returns the answer to the first request under it, or undefined if this is the first
  */
-async function claim(
-  tx: Queries,
-  { actor, key, operation, fingerprint }: Claim,
-  now: Date,
-): Promise<Performed | undefined> {
+async function claim(tx: Queries, request: Claim, now: Date): Promise<Performed | undefined> {
+  const { actor, key, operation, fingerprint } = request;
   const [claimed] = await tx.query(sql`
 insert into operator_requests (actor, idempotency_key, operation, fingerprint, created_at)
 values (${actor}, ${key}, ${operation}, ${fingerprint}, ${now}) on conflict do nothing
 returning 1 as claimed`);
   if (claimed) return undefined;
-  const [known] = await tx.query<{
+  const known = await findRequest(tx, request);
+  // Its key has just been released.
+  if (!known) throw new Problem('in-progress');
+  return known;
+}
+
+const CUT_OFF =
+  'the same request is still being performed, or was cut off: look whether it has had its effect, and only ' +
+  'then send it under a new key';
+
+/** Returns the answer to the first request under a key, or undefined if there was none. */
+async function findRequest(
+  db: Queries,
+  { actor, key, operation, fingerprint }: Claim,
+): Promise<Performed | undefined> {
+  const [known] = await db.query<{
     operation: string;
     fingerprint: Buffer;
     output: string | null;
@@ -179,12 +188,13 @@ returning 1 as claimed`);
   }>(sql`
 select operation, fingerprint, output, is_proposal as "isProposal" from operator_requests
 where actor = ${actor} and idempotency_key = ${key}`);
-  if (!known || known.operation !== operation || !known.fingerprint.equals(fingerprint)) {
+  if (!known) return undefined;
+  if (known.operation !== operation || !known.fingerprint.equals(fingerprint)) {
     throw new Problem('idempotency-key-reused', undefined, [
       { field: 'Idempotency-Key', rule: 'unique', message: 'was used for another request: choose a new one' },
     ]);
   }
-  if (known.output === null) throw new Problem('in-progress');
+  if (known.output === null) throw new Problem('in-progress', CUT_OFF);
   return { output: JSON.parse(known.output), replayed: true, proposed: known.isProposal };
 }
 

@@ -159,9 +159,9 @@ type Proposed = {
 /**
  * Proposes an operation: stores its input and its effect until another person approves it.
  * @param preview the changes that it would make, and what two people would agree on
- * @param store runs in the transaction that stores the proposal
  */
 export async function propose(
+  tx: Queries,
   operation: AnyOperation,
   caller: Caller,
   {
@@ -173,17 +173,15 @@ export async function propose(
     readonly effect: readonly Made[] | null;
     readonly statement: Statement;
   },
-  store: (tx: Queries, proposed: Proposed) => Promise<void>,
 ): Promise<Proposed> {
   const { service, principal, actor } = caller;
   const now = service.clock();
   const { merchantId } = principal;
   // The people of a merchant never approve what they proposed themselves.
-  const mode = merchantId === null ? (await readSettings(service.db)).approvalMode : 'two-people';
+  const mode = merchantId === null ? (await readSettings(tx)).approvalMode : 'two-people';
   const notBefore = new Date(now.getTime() + (mode === 'delay' ? DELAY_MS : 0));
   const expiresAt = new Date(now.getTime() + OPEN_MS);
-  return service.db.transaction(async (tx) => {
-    const [row] = await tx.query<{ id: string }>(sql`
+  const [row] = await tx.query<{ id: string }>(sql`
 insert into approvals (merchant_id, operation, input, statement, effect, maker_id, token_id, maker, reason,
   mode, created_at, not_before, expires_at)
 values (${merchantId}, ${operation.name}, ${canonicalJson(input)}, ${JSON.stringify(statement)},
@@ -191,15 +189,10 @@ values (${merchantId}, ${operation.name}, ${canonicalJson(input)}, ${JSON.string
   ${principal.userId}, ${principal.kind === 'token' ? Number(principal.id) : null},
   ${JSON.stringify(principal)}, ${actor.reason}, ${mode}, ${now}, ${notBefore}, ${expiresAt})
 returning id::text`);
-    const id = String(row?.id);
-    const proposed = {
-      approval: { id, effect, statement, expiresAt, notBefore: mode === 'delay' ? notBefore : null },
-    };
-    await store(tx, proposed);
-    const after = { operation: operation.name, mode, expiresAt };
-    await audit(tx, caller, { action: 'approval.propose', subject: `approval ${id}`, after });
-    return proposed;
-  });
+  const id = String(row?.id);
+  const after = { operation: operation.name, mode, expiresAt };
+  await audit(tx, caller, { action: 'approval.propose', subject: `approval ${id}`, after });
+  return { approval: { id, effect, statement, expiresAt, notBefore: mode === 'delay' ? notBefore : null } };
 }
 
 export async function decideApproval(

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import { sql } from '../../src/db/sql.ts';
 import { approved, floatOf, scene, topUp, voucherOf } from '../support/approvals.ts';
 import { type Browser, enrolled, signIn } from '../support/browser.ts';
+import { ownerOf } from '../support/owner.ts';
+import { until } from '../support/until.ts';
 
 test('a proposal is executed when another person approves it', async (t) => {
   const { listening, ada, bob, merchantId } = await scene(t);
@@ -72,6 +74,27 @@ test('a request that was answered by a proposal is answered by it again, whateve
   await approved(bob, await ada.post('/settings/limits/USD', { amount: 1_000_000 }));
   for (const { status, body, headers } of [again, await send()])
     assert.deepEqual([status, body, headers.get('idempotent-replayed')], [202, first.body, 'true']);
+});
+
+test('a proposal that is cut off leaves nothing behind, and copies at once make one', async (t) => {
+  const { listening, ada, bob, merchantId } = await scene(t);
+  const send = () => ada.post('/floats/top-up', topUp(merchantId), { 'idempotency-key': 'one' });
+  const claims = () => listening.service.db.query(sql`select from operator_requests where output is null`);
+  const owner = await ownerOf(t, listening.url);
+  await owner.query(sql`begin`);
+  await owner.query(sql`lock table scrip.approvals in share mode`);
+  const asked = [send(), send(), send()];
+  await until('a proposal waits', async () => {
+    const waiting = sql`
+select from pg_locks where not granted and relation = 'scrip.approvals'::regclass`;
+    return (await listening.service.db.query(waiting)).length > 0;
+  });
+  // Whoever loses the process now may send the request again under its key.
+  assert.deepEqual(await claims(), []);
+  await owner.query(sql`commit`);
+  const [first, ...others] = await Promise.all(asked);
+  for (const { status, body } of others) assert.deepEqual([status, body], [202, first?.body]);
+  assert.equal((await bob.get('/approvals?waiting=true')).body.items.length, 1);
 });
 
 test('an amount up to the limit needs no approval', async (t) => {

@@ -233,7 +233,9 @@ test('a proposal to approve a draft is not approved after the draft was made aga
   const operation = find('settlement.approve');
   const { effect, statement } = await previewEffect(operation, caller, input);
   assert.ok(statement);
-  const proposed = await propose(operation, caller, { input, effect, statement }, async () => {});
+  const proposed = await service.db.transaction((tx) =>
+    propose(tx, operation, caller, { input, effect, statement }),
+  );
   await ledger.at('2026-03-02T11:00:00Z');
   const [card] = await sell(issuer, 1, 60);
   assert.ok(card);
