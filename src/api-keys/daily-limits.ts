@@ -7,12 +7,12 @@ import { type Sql, sql } from '../db/sql.ts';
 import { none, SETTING } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
 import { listing } from '../listing.ts';
+import { currencyOf, FloatCurrency } from '../merchants/floats.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
 import { alone, type Caller, changing, tableOf } from '../operation.ts';
 import { MANAGE, SEE_VOUCHERS } from '../principal.ts';
 import { notFound, Problem, requireOneServer } from '../problem.ts';
-import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { type Limit, OverLimit } from '../refusal.ts';
 import { columnsOf } from '../row.ts';
 import {

@@ -6,11 +6,11 @@ import type { Database, Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { ENTRY, sumOf } from '../figure.ts';
 import { type Expiry, getAccount, lockExpiries, post } from '../ledger/journal.ts';
+import { currencyOf } from '../merchants/floats.ts';
 import { toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
-import { currencyOf } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
   Amount,

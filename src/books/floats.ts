@@ -5,12 +5,12 @@ import { sql } from '../db/sql.ts';
 import { balance, ENTRY, none, SETTING } from '../figure.ts';
 import { listOf, withReversals } from '../ledger/kinds.ts';
 import { listing } from '../listing.ts';
+import { currencyOf, FloatCurrency } from '../merchants/floats.ts';
 import { listFloats, ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { toMinor, toSum } from '../money.ts';
 import { type Asked, changing, tableOf, twoPeople } from '../operation.ts';
 import type { Position } from '../page.ts';
 import { MONEY, SEE_VOUCHERS } from '../principal.ts';
-import { currencyOf, FloatCurrency } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import {
   Amount,

@@ -1,12 +1,12 @@
 import Type from 'typebox';
 import { changeIn } from '../agreement.ts';
 import type { Operator } from '../context.ts';
+import { currencyOf } from '../merchants/floats.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
-import { currencyOf } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
 import { Amount, Currency, MerchantId, minorOf, Reference, Word } from '../schema.ts';
 import { type Booked, BookedAmount, moveOnce } from './once.ts';

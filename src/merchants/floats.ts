@@ -10,13 +10,46 @@ import { checkReference, claimIn } from '../ledger/claims.ts';
 import { newId } from '../ledger/id.ts';
 import { accountOf, ensureAccounts } from '../ledger/journal.ts';
 import { MINOR_MAX, toSum } from '../money.ts';
-import { ABOVE_LIMIT, alone, changing, tableOf, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, alone, type Caller, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Problem } from '../problem.ts';
-import { currencyOf, FloatCurrency } from '../products/products.ts';
+import { DEFAULT_PRODUCT, requireProduct } from '../products/products.ts';
 import { Refusal } from '../refusal.ts';
-import { Amount, Major, MerchantId, Money, minorOf, Nullable, Reference, Text, Titled } from '../schema.ts';
+import {
+  Amount,
+  Currency,
+  Major,
+  MerchantId,
+  Money,
+  minorOf,
+  Nullable,
+  Reference,
+  requireDecimals,
+  Text,
+  Titled,
+} from '../schema.ts';
 import { type Float, listFloats, ofMerchant, requireMerchant } from './merchants.ts';
+
+/**
+ * Returns the currency of an operation: by default that of a product.
+ * @param product the default product of the merchant concerned, in whose currency it generates vouchers
+ */
+export async function currencyOf(
+  caller: Caller,
+  given: string | undefined,
+  product = DEFAULT_PRODUCT,
+): Promise<string> {
+  const currency = given ?? (await requireProduct(caller.service.db, product)).currency;
+  requireDecimals(currency);
+  return currency;
+}
+
+export const FloatCurrency = Type.Optional(
+  Type.String({
+    ...Currency,
+    description: "A code of ISO 4217; left out: the currency of the merchant's default product.",
+  }),
+);
 
 type TopUp = {
   readonly merchantId: number;

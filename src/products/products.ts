@@ -252,27 +252,6 @@ export async function requireProduct(db: Queries, code: string): Promise<Product
   return requireRow(db, sql`select ${COLUMNS} from products where code = ${code}`, `product ${code}`);
 }
 
-/**
- * Returns the currency of an operation: by default that of a product.
- * @param product the default product of the merchant concerned, in whose currency it generates vouchers
- */
-export async function currencyOf(
-  caller: Caller,
-  given: string | undefined,
-  product = DEFAULT_PRODUCT,
-): Promise<string> {
-  const currency = given ?? (await requireProduct(caller.service.db, product)).currency;
-  requireDecimals(currency);
-  return currency;
-}
-
-export const FloatCurrency = Type.Optional(
-  Type.String({
-    ...Currency,
-    description: "A code of ISO 4217; left out: the currency of the merchant's default product.",
-  }),
-);
-
 /** Returns all products, oldest first. */
 export async function listProducts(db: Queries): Promise<Product[]> {
   return db.query<Product>(sql`select ${COLUMNS} from products order by id limit 10000`);

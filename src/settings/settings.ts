@@ -200,21 +200,19 @@ const setLimit = changing({
     },
   },
   async run(caller, { currency, amount }) {
-    const { db, clock } = caller.service;
     requireDecimals(currency);
     if (amount !== null && amount !== 0) minorOf(amount, currency, 'amount');
-    return db.transaction(async (tx) => {
-      await tx.query(LOCK);
-      const before = await readSettings(tx);
-      const { [currency]: _old, ...others } = before.limits;
+    await changeSetting<Settings['limits']>(caller, 'limits', {}, (before) => {
+      const { [currency]: _old, ...others } = before;
       const limits = amount === null ? others : { ...others, [currency]: amount };
-      await tx.query(upsert('limits', limits, clock()));
-      const after = await readSettings(tx);
-      const sum = (of: Settings) => ({ amount: toSum(currency, limitOf(of, currency)) });
-      const change = { before: sum(before), after: sum(after) };
-      await audit(tx, caller, { action: 'settings.limit', subject: 'settings', ...change });
-      return toJson(tx, after);
+      const shown = (of: Settings['limits']) => ({
+        amount: toSum(currency, limitOf({ limits: of }, currency)),
+      });
+      const audited = { action: 'settings.limit', before: shown(before), after: shown(limits) };
+      return { value: limits, audited };
     });
+    const { db } = caller.service;
+    return toJson(db, await readSettings(db));
   },
 });
 
