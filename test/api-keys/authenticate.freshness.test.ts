@@ -5,7 +5,7 @@ import { apiKeys } from '../../src/api-keys/keys.ts';
 import { createService } from '../../src/context.ts';
 import type { HotStatement } from '../../src/db/sql.ts';
 import type { Refusal } from '../../src/refusal.ts';
-import { asOperator, startTestService, type TestService } from '../support/harness.ts';
+import { asOperator, basic, startTestService, type TestService } from '../support/harness.ts';
 
 let testService: TestService;
 
@@ -17,7 +17,6 @@ after(async () => {
   await testService?.stop();
 });
 
-const basic = (keyId: string, secret: string) => `Basic ${btoa(`${keyId}:${secret}`)}`;
 const refusal = (code: string) => (error: unknown) => (error as Refusal).code === code;
 
 /** The service of a new process: its cache is empty, its clock stands, and its look-ups are counted. */

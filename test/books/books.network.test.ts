@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { refundAtTill } from '../../src/books/refunds.ts';
-import type { Context } from '../../src/context.ts';
 import { createGauges } from '../../src/monitor/gauges.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { limitedNetwork } from '../../src/settings/limited-network.ts';
-import { openLedger, sell, spend } from '../support/books.ts';
+import { atNow, openLedger, sell, spend } from '../support/books.ts';
 
 /** The amount at which a limited network must notify its authority, and the payments of twelve months. */
-
-const at = (context: Context): Context => ({ ...context, now: context.service.clock() });
 
 const QUARTER_MS = 900_000;
 
@@ -37,22 +34,22 @@ test('payments of the last twelve months count, less what was corrected or refun
   assert.deepEqual([await state(), await near()], [[], undefined]);
   await set(1_000);
 
-  await spend(at(shop), first, 300, 'first');
-  await spend(at(shop), second, 500, 'second');
+  await spend(atNow(shop), first, 300, 'first');
+  await spend(atNow(shop), second, 500, 'second');
   // Neither a closed day nor a sealed slice has them yet.
   await expect(800, 80, 'near');
-  await updateRedemption(at(shop), { reference: 'first', amountUsed: 299.99 });
+  await updateRedemption(atNow(shop), { reference: 'first', amountUsed: 299.99 });
   await expect(799.99, 79, 'below');
   await ledger.at('2025-03-03T09:00:00Z');
   await ledger.close();
   await expect(799.99, 79, 'below');
 
   await ledger.at('2026-03-02T08:00:00Z');
-  await spend(at(shop), third, 200.01, 'third');
+  await spend(atNow(shop), third, 200.01, 'third');
   await expect(1_000, 100, 'near');
-  await spend(at(shop), third, 1, 'fourth');
+  await spend(atNow(shop), third, 1, 'fourth');
   await expect(1_001, 100, 'passed');
-  await refundAtTill(operator, at(shop), { reference: 'third', amount: 1, refundReference: 'back' });
+  await refundAtTill(operator, atNow(shop), { reference: 'third', amount: 1, refundReference: 'back' });
   await expect(1_000, 100, 'near');
   // The first day is more than twelve months ago.
   await ledger.at('2026-03-02T10:00:00Z');

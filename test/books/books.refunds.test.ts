@@ -12,19 +12,17 @@ import { activate } from '../../src/vouchers/activate.ts';
 import { blockVoucher, cancelVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
 import { voidActivation } from '../../src/vouchers/void.ts';
-import { type Ledger, openLedger, product, proveSound, sell, spend } from '../support/books.ts';
+import { atNow, type Ledger, openLedger, product, proveSound, sell, spend } from '../support/books.ts';
 import { make, rowsOf } from '../support/reports.ts';
 import { close, dollars, openScene, terms } from '../support/settlements.ts';
 
 /** What a merchant gives back of a redemption comes from its settlement, and is never more than it took. */
 
-const at = (context: Context): Context => ({ ...context, now: context.service.clock() });
-
 const refund = ({ operator }: Ledger, context: Context, reference: string, amount: number, own: string) =>
-  refundAtTill(operator, at(context), { reference, amount, refundReference: own });
+  refundAtTill(operator, atNow(context), { reference, amount, refundReference: own });
 
 const correct = (context: Context, reference: string, amountUsed: number) =>
-  updateRedemption(at(context), { reference, amountUsed });
+  updateRedemption(atNow(context), { reference, amountUsed });
 
 const leftOn = async ({ service }: Context, serial: bigint) =>
   Number((await showVoucher(service, serial)).balance) / 100;
@@ -137,10 +135,10 @@ test('voided activations, cash-outs and refunds are in the books and the settlem
   await refund(ledger, shop, 'sale', 20, 'back 2');
   await ledger.sql("update scrip.products set cash_out_below_minor = 1500 where code = 'DEFAULT'");
   await spend(shop, rest, 90, 'most');
-  await cashOutAtTill(operator, at(shop), { ...rest, reference: 'cash 1' });
+  await cashOutAtTill(operator, atNow(shop), { ...rest, reference: 'cash 1' });
   const [mistake] = await sell(issuer, 1, undefined);
-  await activate(at(issuer), { voucher: mistake, value: 40, reference: 'sold 1' });
-  await voidActivation(operator, at(issuer), 'sold 1');
+  await activate(atNow(issuer), { voucher: mistake, value: 40, reference: 'sold 1' });
+  await voidActivation(operator, atNow(issuer), 'sold 1');
   await ledger.at('2026-03-03T00:20:00Z');
   await close(ledger);
   await proveSound(ledger.started.service);

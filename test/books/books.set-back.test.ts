@@ -5,7 +5,7 @@ import { refundFloat } from '../../src/books/floats.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import { adjustVoucher, cashOut, escheatVoucher } from '../../src/books/vouchers.ts';
-import type { Context, Operator } from '../../src/context.ts';
+import type { Context } from '../../src/context.ts';
 import { isUnavailable } from '../../src/db/errors.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
@@ -13,6 +13,7 @@ import { examine } from '../../src/monitor/doctor.ts';
 import { CHECK_BOOKING } from '../../src/monitor/readiness.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { cancelVoucher, replaceVoucher } from '../../src/vouchers/operate.ts';
+import { because } from '../support/books.history.ts';
 import { type Ledger, openLedger, type Sold, sell, spend } from '../support/books.ts';
 import { DEPLOYMENT } from '../support/doctor.ts';
 import { cents, exportedText, make, rowsOf } from '../support/reports.ts';
@@ -52,11 +53,6 @@ async function documents({ ledger, shop }: Scene, day = DAY): Promise<Record<str
   }
   return made;
 }
-
-const because = (operator: Operator): Operator => ({
-  ...operator,
-  actor: { ...operator.actor, reason: 'as the customer showed' },
-});
 
 /** Every way to write to the journal. */
 const BOOKINGS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {

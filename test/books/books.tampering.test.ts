@@ -5,7 +5,7 @@ import { setGlAccount } from '../../src/books/gl.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import type { Service } from '../../src/context.ts';
 import { openOwner, type Queries } from '../../src/db/pool.ts';
-import { type Sql, sql } from '../../src/db/sql.ts';
+import { raw, sql } from '../../src/db/sql.ts';
 import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
@@ -28,8 +28,6 @@ let ledger: Ledger;
 let owner: Awaited<ReturnType<typeof openOwner>>;
 let merchants: readonly number[];
 const t = ofFile();
-
-const text = (statement: string): Sql => ({ text: statement, values: [] });
 
 before(async () => {
   const played = await playDays(t);
@@ -90,7 +88,7 @@ function within(): Service {
 async function tampered<Found>(statement: string, look: (service: Service) => Promise<Found>) {
   await owner.query(sql`begin isolation level repeatable read`);
   try {
-    await owner.query(text(`set session_replication_role = replica; ${statement}`));
+    await owner.query(raw(`set session_replication_role = replica; ${statement}`));
     return await look(within());
   } finally {
     await owner.query(sql`rollback`);

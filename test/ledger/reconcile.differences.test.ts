@@ -4,7 +4,7 @@ import { voidBatch } from '../../src/batches/cancel.ts';
 import { findBatch } from '../../src/batches/export.ts';
 import type { Context, Service } from '../../src/context.ts';
 import { openOwner } from '../../src/db/pool.ts';
-import { type Sql, sql } from '../../src/db/sql.ts';
+import { raw, type Sql, sql } from '../../src/db/sql.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
 import { topUp } from '../../src/merchants/floats.ts';
 import { busyDay } from '../support/busy-day.ts';
@@ -16,8 +16,6 @@ import { TAMPERINGS, UNUSED_ACCOUNTS } from '../support/tamperings.ts';
 let testService: TestService;
 let owner: Awaited<ReturnType<typeof openOwner>>;
 let context: Context;
-
-const text = (statement: string): Sql => ({ text: statement, values: [] });
 
 const redOf = async (service: Service = testService.service) => {
   const { ok, checks } = await reconcile(service);
@@ -44,7 +42,7 @@ describe('the books of a busy day', () => {
     assert.deepEqual(await redOf(), []);
     const { checks, totals } = await reconcile(testService.service);
     const count = async (from: string) => {
-      const [row] = await owner.query<{ count: bigint }>(text(`select count(*) from ${from}`));
+      const [row] = await owner.query<{ count: bigint }>(raw(`select count(*) from ${from}`));
       return Number(row?.count);
     };
     assert.deepEqual(Object.fromEntries(checks.map(({ name, checked }) => [name, checked])), {
@@ -134,7 +132,7 @@ async function tampered(statement: string) {
   const within = { query: owner.query };
   await owner.query(sql`begin isolation level repeatable read`);
   try {
-    await owner.query(text(statement));
+    await owner.query(raw(statement));
     const { service } = testService;
     return await redOf(onDatabase(service, { ...service.db, transaction: (run) => run(within) }));
   } finally {
@@ -149,7 +147,7 @@ async function differences(name: string, statement: string) {
 }
 
 async function one<Row>(statement: string): Promise<Row> {
-  const [row] = await owner.query<Row>(text(statement));
+  const [row] = await owner.query<Row>(raw(statement));
   return row ?? assert.fail(`no row: ${statement}`);
 }
 

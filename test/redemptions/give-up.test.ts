@@ -11,7 +11,7 @@ import { redeem } from '../../src/redemptions/redeem.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { balance } from '../../src/vouchers/balance.ts';
-import { type Sold, sell, soldBy } from '../support/books.ts';
+import { atNow, type Sold, sell, soldBy } from '../support/books.ts';
 import { asOperator, startTestService, type TestService } from '../support/harness.ts';
 import { withWrongPin } from '../support/till.ts';
 
@@ -29,12 +29,10 @@ async function open(t: TestContext, buckets: number, permit = UPDATES) {
   return { one: await at(started), other: await at(other), started };
 }
 
-const current = (context: Context): Context => ({ ...context, now: context.service.clock() });
-
 /** The code of the outcome of a redemption: `ok`, `replay`, or that of the refusal. */
 async function take(context: Context, { code, pin }: Sold, amount: number, reference: string) {
   try {
-    const outcome = await redeem(current(context), { code, pin, amount, reference });
+    const outcome = await redeem(atNow(context), { code, pin, amount, reference });
     if (typeof outcome === 'string') return outcome;
     return outcome.replayed ? 'replay' : 'ok';
   } catch (error) {
@@ -43,10 +41,10 @@ async function take(context: Context, { code, pin }: Sold, amount: number, refer
 }
 
 const giveUp = (context: Context, reference: string) =>
-  giveUpRedemption(asOperator(context.service), current(context), reference);
+  giveUpRedemption(asOperator(context.service), atNow(context), reference);
 
 const leftOn = async (context: Context, { code, pin }: Sold) =>
-  (await balance(current(context), { code, pin })).balance.minor;
+  (await balance(atNow(context), { code, pin })).balance.minor;
 
 async function expectSound({ service }: Context): Promise<void> {
   const { checks } = await reconcile(service);
@@ -74,7 +72,7 @@ for (const buckets of [1, 4]) {
         assert.equal(await take(one, second, 1, reference), '94');
         assert.equal(await take(one, withWrongPin(card), 5, reference), '94');
         assert.equal(await take(one, { serial: 0n, code: '099999999999', pin: '0000' }, 5, reference), '94');
-        assert.equal(await findTransaction(current(one), reference), undefined);
+        assert.equal(await findTransaction(atNow(one), reference), undefined);
       }
       assert.deepEqual([await leftOn(one, card), await leftOn(one, second)], [2500n, 2500n]);
       await expectSound(one);
@@ -99,7 +97,7 @@ for (const buckets of [1, 4]) {
     test('is found by its transaction id if it has no reference', async (t) => {
       const { one } = await open(t, buckets);
       const [{ code, pin }] = (await sell(one, 1, 25)) as [Sold];
-      const outcome = await redeem(current(one), { code, pin, amount: 5 });
+      const outcome = await redeem(atNow(one), { code, pin, amount: 5 });
       assert.ok(typeof outcome !== 'string');
       const { transactionId } = outcome.transaction;
       assert.equal((await giveUp(one, transactionId)).outcome, 'reversed');
@@ -145,12 +143,12 @@ for (const buckets of [1, 4]) {
 
     test('leaves an activation and an order under the same reference as they are', async (t) => {
       const { one } = await open(t, buckets);
-      await generate(current(one), { quantity: 1, value: undefined, reference: 'same' });
-      const [card] = (await soldBy(current(one), 'same')) as [Sold];
+      await generate(atNow(one), { quantity: 1, value: undefined, reference: 'same' });
+      const [card] = (await soldBy(atNow(one), 'same')) as [Sold];
       const wanted = { voucher: { serialNumber: Number(card.serial) }, value: 25, reference: 'same' };
-      await activate(current(one), wanted as never);
+      await activate(atNow(one), wanted as never);
       assert.equal((await giveUp(one, 'same')).outcome, 'given-up');
-      assert.equal((await findTransaction(current(one), 'same'))?.type, 'ACTIVATION');
+      assert.equal((await findTransaction(atNow(one), 'same'))?.type, 'ACTIVATION');
       assert.equal(await take(one, card, 5, 'same'), '94');
       await expectSound(one);
     });
@@ -159,7 +157,7 @@ for (const buckets of [1, 4]) {
       const { one } = await open(t, buckets);
       const [card] = (await sell(one, 1, 25)) as [Sold];
       assert.equal(await take(one, card, 10, 'order-1'), 'ok');
-      await updateRedemption(current(one), { reference: 'order-1', amountUsed: 4 });
+      await updateRedemption(atNow(one), { reference: 'order-1', amountUsed: 4 });
       await assert.rejects(giveUp(one, 'order-1'), { code: '58' });
       assert.equal(await leftOn(one, card), 2100n);
       for (const reference of ['', 'NEW-order-1', 'CANCEL-order-1', 'a\nb', '\ud800', 'x'.repeat(101)])

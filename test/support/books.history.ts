@@ -18,7 +18,7 @@ import { close, terms } from './settlements.ts';
 
 const USD = { currency: 'USD' } as const;
 
-const because = (operator: Operator): Operator => ({
+export const because = (operator: Operator): Operator => ({
   ...operator,
   actor: { ...operator.actor, reason: 'as the customer showed' },
 });

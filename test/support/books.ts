@@ -138,6 +138,9 @@ export async function soldBy(context: Context, reference: string): Promise<Sold[
   return sold;
 }
 
+/** The context of a request that comes now. */
+export const atNow = (context: Context): Context => ({ ...context, now: context.service.clock() });
+
 export async function spend(context: Context, { code, pin }: Sold, amount: number, reference?: string) {
   const now = context.service.clock();
   const outcome = await redeem({ ...context, now }, { code, pin, amount, reference });

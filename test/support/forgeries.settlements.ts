@@ -40,7 +40,7 @@ class Leaves {
   }
 }
 
-const minorOf = (text: string | undefined) => BigInt((text ?? '').replace('.', ''));
+import { cents } from './reports.ts';
 
 function textOf(minor: bigint): string {
   const digits = String(minor < 0n ? -minor : minor).padStart(3, '0');
@@ -74,7 +74,7 @@ export function remake(forged: ForgedSettlement, note: (size: number, root: Buff
   for (const line of checkpoint.before) days.addHidden(wordOf(line)[1]);
   let slices = new Leaves();
   let rows: { at: number; start: string; tree: Leaves } | undefined;
-  let closing = minorOf(settlement['carried']);
+  let closing = cents(settlement['carried']);
   let previous: Buffer | undefined;
   const endSlice = () => {
     if (!rows) return;
@@ -92,7 +92,7 @@ export function remake(forged: ForgedSettlement, note: (size: number, root: Buff
       own.add(leafHash(text));
       rows?.tree.add(leafHash(text));
       const [, , , credit, amount] = text.split('|');
-      closing += credit === account ? minorOf(amount) : -minorOf(amount);
+      closing += credit === account ? cents(amount) : -cents(amount);
     } else if (word === '-') {
       endSlice();
       slices.addHidden(text);
@@ -111,6 +111,6 @@ export function remake(forged: ForgedSettlement, note: (size: number, root: Buff
   Object.assign(settlement, { root: own.root().toString('hex'), closingHash: previous?.toString('hex') });
   settlement['closing'] = textOf(closing);
   if (settlement['payable'] !== '0.00')
-    settlement['payable'] = textOf(closing - minorOf(settlement['outstanding']));
+    settlement['payable'] = textOf(closing - cents(settlement['outstanding']));
   checkpoint.note = note(days.count, days.root());
 }
