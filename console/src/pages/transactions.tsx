@@ -122,8 +122,10 @@ export function Thing() {
         note={<Copyable text={transactionId} />}
         acts={[
           Number(thing.refundable) > 0 && { name: 'redemption.refund', given, effect },
+          // What was refunded, even in part, is not corrected any more.
           isRedemption &&
-            thing.refundStatus === null && {
+            thing.refundStatus === null &&
+            thing.refundable === thing.amount && {
               name: 'redemption.correct',
               given,
               effect,
