@@ -32,7 +32,7 @@ export const codes: Catalogue['codes'] = {
   '51': 'Guthaben zu niedrig',
   '54': 'Abgelaufen',
   '55': 'Falsche PIN',
-  '58': 'Schon berichtigt',
+  '58': 'Schon geändert',
   '61': 'Betrag außerhalb der Grenzen',
   '75': 'PIN gesperrt',
   '94': 'Referenz schon benutzt',

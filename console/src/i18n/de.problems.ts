@@ -42,7 +42,7 @@ export const problems: Readonly<Record<string, string>> = {
   '41': 'Der Gutschein ist schon aktiviert.',
   '47': 'Der Gutschein wird von diesem Händler nicht angenommen.',
   '42': 'Der Gutschein ist schon eingelöst.',
-  '58': 'Diese Einlösung wurde schon berichtigt. Das geht nur einmal.',
+  '58': 'Das wurde schon geändert. Es geht nur einmal.',
   '51': 'Auf dem Gutschein ist weniger, als dafür nötig ist.',
   '50': 'Das Prepaid-Konto des Händlers reicht dafür nicht. Laden Sie es auf.',
   '60': 'Das gibt es nicht. Prüfen Sie die Angabe.',

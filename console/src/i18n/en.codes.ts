@@ -3,6 +3,8 @@ import { codes as declared } from '../../generated/en.ts';
 /** The codes of problems and declines in short. */
 export const codes: Readonly<Record<string, string>> = {
   ...declared,
+  // Not only redemptions are changed once.
+  '58': 'Changed already',
   conflict: 'Not possible now',
   'effect-changed': 'The effect has changed',
   exists: 'It exists already',

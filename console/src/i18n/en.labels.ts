@@ -36,6 +36,7 @@ const fields: Words = {
 /** States, kinds of bookings and other words; of one field as `kind.REDEEMED`. */
 const words: Words = {
   ...declared.words,
+  'check.network': 'Network',
   'recovery-code': 'Recovery code',
   'off sale': 'Not on sale',
   opening: 'Opening balance',

@@ -110,9 +110,10 @@ export function Thing() {
     !isMine && mayDecide && { name: 'approval.reject', effect, given, isDanger: true },
   ];
   const { maker: _maker, checker: _checker, ...rest } = thing;
-  // An effect names the thing whose number it is.
-  const { id: _id, ...others } = thing.input;
-  const input = thing.effect && thing.effect.length > 0 ? others : thing.input;
+  // What the effect and the statement do not say: the effect names the thing whose number it is.
+  const isSaid = ([name, value]: [string, unknown]) =>
+    name === 'id' ? Boolean(thing.effect?.length) : thing.statement.values[name] === value;
+  const input = Object.entries(thing.input).filter((each) => !isSaid(each));
   const shown = {
     ...rest,
     maker: nameOf(thing['maker']),
@@ -144,9 +145,15 @@ export function Thing() {
               </Text>
             )}
           </Panel>
-          <Panel title={texts.input} padded>
-            <Difference before={{}} after={input} currency={fieldsOf(thing.effect?.[0]?.after)['currency']} />
-          </Panel>
+          {input.length > 0 && (
+            <Panel title={texts.input} padded>
+              <Difference
+                before={{}}
+                after={Object.fromEntries(input)}
+                currency={fieldsOf(thing.effect?.[0]?.after)['currency']}
+              />
+            </Panel>
+          )}
         </Stack>
         <Panel title={details} padded>
           <Fields of={shown} without={IN_HEAD} />

@@ -1,4 +1,4 @@
-import { Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import type { Answer } from '../answers.ts';
 import { agreements } from '../i18n/de.agreements.ts';
@@ -28,11 +28,16 @@ export function Stated({ operation, of }: { operation: string; of: Statement }) 
       <Text fw={500} data-recorded="">
         {sentence(operation, of)}
       </Text>
-      <Text size="sm">
-        <Link to={path} search={Object.fromEntries(new URLSearchParams(query)) as never}>
-          {texts.concerned}
-        </Link>
-      </Text>
+      <Anchor
+        component={Link}
+        to={path}
+        search={Object.fromEntries(new URLSearchParams(query)) as never}
+        size="sm"
+        display="block"
+        mb="xs"
+      >
+        {texts.concerned}
+      </Anchor>
     </>
   );
 }
