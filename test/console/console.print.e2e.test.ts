@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { OPERATIONS } from '../../src/operations/table.ts';
+import { sell } from '../support/books.ts';
 import { openBrowser, ready, whyNoBrowser } from '../support/chromium.ts';
 import { openStage, opens } from '../support/console.scene.ts';
+import { asOperator } from '../support/harness.ts';
 import { readSheet } from '../support/print.ts';
 
 const skip = await whyNoBrowser();
@@ -41,22 +44,24 @@ test('operations prints a batch: one person gets the file, another one its passp
 }, async (t) => {
   const stage = await openStage(t);
   const browser = openBrowser(t);
-  const { items } = (await stage.ask(stage.owner, '/batches?status=COMPLETED')) as {
-    items: { transactionId: string; quantity: number }[];
-  };
-  const batch = items[0] ?? assert.fail('no batch is complete');
+  const [, canceled] = await sell(stage.scene.issuer, 3, 30);
+  const { batch } = await stage.ask(stage.owner, `/vouchers/${canceled.serial}`);
+  const input = { serialNumber: String(canceled.serial) };
+  const cancel = OPERATIONS.find(({ name }) => name === 'voucher.cancel');
+  await cancel?.run(asOperator(stage.listening.service) as never, input as never);
   const somebody = await stage.join('operations');
-  const { page, faults, sent } = await opens(browser, stage, somebody, `/batches/${batch.transactionId}`);
+  const { page, faults, sent } = await opens(browser, stage, somebody, `/batches/${batch}`);
   await page.getByRole('button', { name: 'Order sheets' }).click();
-  await page
-    .getByRole('dialog')
-    .getByText(/vouchers? that carr/)
-    .waitFor();
+  await page.getByRole('dialog').getByText('2 vouchers that carry USD 60.00').waitFor();
   const language = page.getByRole('dialog').getByRole('combobox', { name: 'Language' });
   assert.equal(await language.inputValue(), 'English');
   await language.click();
   await page.getByRole('option', { name: 'German' }).click();
   await proposes(page, 'Order sheets');
+  const details = page.getByRole('region', { name: 'Details' });
+  const sheets = page.getByRole('region', { name: 'Printed sheets' });
+  await sheets.getByRole('link', { name: 'Waiting' }).waitFor();
+  assert.match(await details.innerText(), /Exports\s+0/);
 
   const owner = await opens(browser, stage, stage.owner, '/approvals');
   const passphrase = await approves(owner.page, /Order sheets/);
@@ -64,7 +69,11 @@ test('operations prints a batch: one person gets the file, another one its passp
   const file = await downloads(page, page.getByRole('main'));
   await assert.rejects(readSheet(file), /[Pp]assword/);
   const pages = await readSheet(file, passphrase);
-  assert.equal(pages.flatMap(({ qr }) => qr).length, batch.quantity);
+  assert.equal(pages.flatMap(({ qr }) => qr).length, 2);
+  // The order waits no longer, and the file that has left is counted.
+  await details.getByText(/^1$/).waitFor();
+  await page.getByRole('region', { name: 'Exports' }).getByText('PDF').waitFor();
+  assert.equal(await sheets.getByRole('link', { name: 'Waiting' }).count(), 0);
   assert.match(pages[0]?.text ?? '', /GÜLTIG BIS/);
   assert.ok(![...sent, ...owner.sent].some((each) => each.includes(passphrase)));
   assert.deepEqual([...faults, ...owner.faults], []);

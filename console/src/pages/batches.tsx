@@ -65,8 +65,10 @@ export function Thing() {
   if (!thing) return instead;
   const given = { transactionId };
   const { status, quantity, produced, currency } = thing;
-  const effect = texts.batch.effect(format.number(quantity), `${format.money(thing.balance, currency)}`);
   const isRunning = status === 'PROCESSING';
+  // What was canceled is neither printed nor blocked.
+  const concerned = format.number(isRunning ? quantity : thing.open);
+  const effect = texts.batch.effect(concerned, `${format.money(thing.balance, currency)}`);
   // Of one whose vouchers are all canceled, nothing can be downloaded, printed or blocked.
   const isUsable = status === 'COMPLETED' && thing.open > 0;
   return (
