@@ -4,15 +4,14 @@ import { audit } from '../audit/audit.ts';
 import type { Actor, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { newId } from '../ledger/id.ts';
-import { moneyIn, toNumber, toSum } from '../money.ts';
+import { moneyIn, toSum } from '../money.ts';
 import { changing, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
-import { enqueueEvent } from '../webhooks/outbox.ts';
 import { type Approved, drawStatement, readLetter, writeStatement } from './document.ts';
 import { computeInterval } from './draft.ts';
 import {
+  announce,
   getSettlement,
   lockSettlement,
   lockSettlementsOf,
@@ -97,26 +96,6 @@ async function drawDocuments(tx: Queries, approved: Approved) {
 
 /** Returns the names of the person that proposed a change, and of the one that approved it. */
 const bothOf = ({ name, approvedBy }: Actor) => (approvedBy === undefined ? name : `${name}, ${approvedBy}`);
-
-/** Announces a step of a settlement to the webhooks of its merchant. */
-export async function announce(
-  tx: Queries,
-  type: 'settlement.approved' | 'settlement.paid' | 'settlement.returned',
-  { id, merchantId, number, state, currency, firstDay, lastDay, payable, dueOn }: Settlement,
-  now: Date,
-  more: object = {},
-): Promise<void> {
-  const amount = toNumber(moneyIn(currency, payable));
-  const own = { settlementId: id, number, state, firstDay, lastDay, currency, payable: amount, dueOn };
-  await enqueueEvent(tx, {
-    merchantId: Number(merchantId),
-    type,
-    eventId: newId(now),
-    subjectId: null,
-    data: { ...own, ...more },
-    now,
-  });
-}
 
 export const approveSettlement = changing({
   name: 'settlement.approve',

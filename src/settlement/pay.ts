@@ -9,8 +9,8 @@ import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { checkDay, Day, Line, Reference, TransactionId } from '../schema.ts';
 import { today } from '../zone.ts';
-import { announce } from './approve.ts';
 import {
+  announce,
   getSettlement,
   lockSettlement,
   ofSettlement,

@@ -2,8 +2,9 @@ import Type, { type Static } from 'typebox';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { balance, fieldOf, none, opening, sumOf, when } from '../figure.ts';
+import { newId } from '../ledger/id.ts';
 import { listing } from '../listing.ts';
-import { toSum } from '../money.ts';
+import { moneyIn, toNumber, toSum } from '../money.ts';
 import { type Asked, NO_COMMAND } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
@@ -23,6 +24,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { enqueueEvent } from '../webhooks/outbox.ts';
 
 /** Settlements: what the operator owes a merchant for an interval of days of the books, and its payment. */
 
@@ -207,6 +209,26 @@ export const withoutPeople = <One extends Settlement>(settlement: One): One => (
   madeBy: null,
   approvedBy: null,
 });
+
+/** Announces a step of a settlement to the webhooks of its merchant. */
+export async function announce(
+  tx: Queries,
+  type: 'settlement.approved' | 'settlement.paid' | 'settlement.returned',
+  { id, merchantId, number, state, currency, firstDay, lastDay, payable, dueOn }: Settlement,
+  now: Date,
+  more: object = {},
+): Promise<void> {
+  const amount = toNumber(moneyIn(currency, payable));
+  const own = { settlementId: id, number, state, firstDay, lastDay, currency, payable: amount, dueOn };
+  await enqueueEvent(tx, {
+    merchantId: Number(merchantId),
+    type,
+    eventId: newId(now),
+    subjectId: null,
+    data: { ...own, ...more },
+    now,
+  });
+}
 
 const LIST = {
   name: 'settlement.list',
