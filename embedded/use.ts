@@ -62,6 +62,8 @@ const WAIT_RETRY_MS = 100;
 const LOG_MAX_BYTES = 5 * 1024 * 1024;
 const LOG_CHECK_MS = 10 * 60_000;
 const RESTORE_RETRY_MS = 500;
+/** How often the same reason is logged why the server does not start: it is tried twice a second. */
+const RESTORE_LOG_MS = 60_000;
 /** A server can die between being found and being connected to, but not time and again. */
 const JOIN_ATTEMPTS = 5;
 
@@ -129,8 +131,8 @@ class Use {
         }
         if (performance.now() > deadline) {
           throw new EmbeddedError(
-            `the database in ${this.#folder.root} is in use by a process that cannot be seen from here, in another ` +
-              'container or on another machine: stop it first',
+            `the database in ${this.#folder.root} is in use, and its server cannot be seen from here: it cannot start ` +
+              `(${this.#folder.log} says why), or it runs in another container or on another machine: stop that first`,
             'folder',
           );
         }
@@ -236,14 +238,18 @@ class Use {
 
   async #restore(): Promise<void> {
     this.#log.warn('the database has died: starting it again');
-    while (!this.#isReleased) {
+    for (let last = { message: '', at: 0 }; !this.#isReleased; ) {
       try {
         await this.#join(this.port);
         this.#log.warn('the database is back');
         return;
       } catch (error) {
         if (this.#isReleased) return;
-        this.#log.error({ error: (error as Error).message }, 'the database cannot be started again');
+        const { message } = error as Error;
+        if (message !== last.message || performance.now() - last.at > RESTORE_LOG_MS) {
+          this.#log.error({ error: message }, 'the database cannot be started again');
+          last = { message, at: performance.now() };
+        }
         await sleep(RESTORE_RETRY_MS);
       }
     }

@@ -64,6 +64,26 @@ function describeError(error: unknown): Record<string, unknown> {
   return { type, message, stack, state, table, constraint, routine };
 }
 
+/** How often a loop logs the same fault. */
+const REPEAT_MS = 60_000;
+
+/**
+ * Returns the warnings of a loop, which would repeat a fault several times a second for as long as it lasts:
+ * each message is logged at once, and then once a minute, with the number of times.
+ * @param now the monotonic time in milliseconds
+ */
+export function warningsOf(log: Logger, part: string, now = () => performance.now()) {
+  const logged = new Map<string, { at: number; times: number }>();
+  return (error: unknown, message: string): void => {
+    const last = logged.get(message) ?? { at: Number.NEGATIVE_INFINITY, times: 0 };
+    logged.set(message, last);
+    last.times++;
+    if (now() - last.at < REPEAT_MS) return;
+    log.warn({ part, times: last.times, error: (error as Error).message }, message);
+    logged.set(message, { at: now(), times: 0 });
+  };
+}
+
 /** The fields of a request in the access log. None of them can contain a secret. */
 type AccessLine = {
   readonly requestId: string;

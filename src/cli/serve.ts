@@ -16,6 +16,7 @@ import { countOf } from './parse.ts';
 import { countProcesses, isOneOfSeveral, PROCESSES_MAX, startProcesses } from './processes.ts';
 import { openSandbox, requireSandbox, sandboxConfig } from './sandbox.ts';
 import { listenForStop, type Stop } from './signals.ts';
+import { answerWatch, watchProcesses } from './watchdog.ts';
 import { runService, startBackground, startMetrics } from './work.ts';
 
 /** How long the service waits after Ctrl-C for connections to end: no load balancer has to notice. */
@@ -103,8 +104,10 @@ async function serveUntilStopped(
   let worker: { stop(): Promise<void> } | undefined;
   const close = () => Promise.all([listener?.close(), worker?.stop(), metrics?.close()]);
   try {
-    if (isSupervised) service.metrics?.watchPools(service.db.pools);
-    else metrics = await startMetrics(service, config, isSupervisor);
+    if (isSupervised) {
+      answerWatch();
+      service.metrics?.watchPools(service.db.pools);
+    } else metrics = await startMetrics(service, config, isSupervisor);
     listener = isSupervisor
       ? await startSeveral(service, count, stop)
       : await startOne(opened, config, options, stop);
@@ -159,6 +162,9 @@ async function startOne(
 /** Starts several processes. A second signal reaches them directly (processes.ts). */
 async function startSeveral(service: Service, count: number, stop: Stop): Promise<Listener> {
   const processes = await startProcesses(service, count, stop);
+  const endWatch = watchProcesses(service.log);
+  // One that drains may be busy, and ends in any case.
+  void stop.asked.then(endWatch);
   return { port: processes.port, close: () => processes.stop(), closeNow: () => {} };
 }
 

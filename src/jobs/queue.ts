@@ -4,6 +4,7 @@ import type { Service } from '../context.ts';
 import { isLockTimeout } from '../db/errors.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
+import { warningsOf } from '../log.ts';
 
 /**
  * Background work: jobs are rows of a table. A process takes a job by a lease, which it extends while it
@@ -124,11 +125,13 @@ export async function runJob(
 class Worker {
   readonly stopping = new AbortController();
   readonly #service: Service;
+  readonly #warn: ReturnType<typeof warningsOf>;
   readonly #groups: readonly Group[];
   readonly #running = new Map<Promise<void>, Group>();
 
   constructor(service: Service, groups: readonly Group[]) {
     this.#service = service;
+    this.#warn = warningsOf(service.log, 'jobs');
     this.#groups = groups;
   }
 
@@ -185,10 +188,6 @@ class Worker {
     await Promise.race(waits).catch(() => {});
     rested.abort();
     await Promise.allSettled(waits);
-  }
-
-  #warn(error: unknown, message: string): void {
-    this.#service.log.warn({ part: 'jobs', error: (error as Error).message }, message);
   }
 }
 

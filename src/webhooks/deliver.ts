@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Service } from '../context.ts';
 import { type HotStatement, plainArray, sql } from '../db/sql.ts';
+import { warningsOf } from '../log.ts';
 import { ownerOf } from './endpoints.ts';
 import { type Delivery, makeBodies, type ReadBatch } from './outbox.ts';
 import { judgeEndpoints, type Made, recordAttempts } from './record.ts';
@@ -68,6 +69,7 @@ export function startDelivery(service: Service, sender: Sender, read: ReadBatch)
 
 class Deliverer {
   readonly #service: Service;
+  readonly #warn: ReturnType<typeof warningsOf>;
   readonly #sender: Sender;
   readonly #read: ReadBatch;
   readonly #stopping = new AbortController();
@@ -86,6 +88,7 @@ class Deliverer {
 
   constructor(service: Service, sender: Sender, read: ReadBatch) {
     this.#service = service;
+    this.#warn = warningsOf(service.log, 'webhooks');
     this.#sender = sender;
     this.#read = read;
   }
@@ -107,10 +110,6 @@ class Deliverer {
 
   #pause(): Promise<void> {
     return sleep(POLL_MS, undefined, { signal: this.#stopping.signal }).catch(() => {});
-  }
-
-  #warn(error: Error, message: string): void {
-    this.#service.log.warn({ part: 'webhooks', error: error.message }, message);
   }
 
   /**
@@ -220,7 +219,7 @@ class Deliverer {
       try {
         await recordAttempts(this.#service, made);
       } catch (error) {
-        this.#warn(error as Error, 'attempts cannot be recorded');
+        this.#warn(error, 'attempts cannot be recorded');
         // An unrecorded delivery is sent again when its lease ends, so nothing is lost if the service stops.
         if (!this.#stopping.signal.aborted) {
           this.#made.unshift(...made);

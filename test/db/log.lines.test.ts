@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
-import { accessLog, createLogger, readableLines } from '../../src/log.ts';
+import { accessLog, createLogger, readableLines, warningsOf } from '../../src/log.ts';
 
 const TIME = /^\d\d:\d\d:\d\d\.\d\d\d /;
 
@@ -27,6 +27,22 @@ test('a line of the log shows its time, level, message and details', () => {
       'WARN  the key file can be read by other accounts: chmod 600 file="/data/the keys"',
     ],
   );
+});
+
+test('a loop logs the same fault once a minute, with the number of times', () => {
+  const lines = shown((log) => {
+    let now = 0;
+    const warn = warningsOf(log, 'jobs', () => now);
+    for (; now < 120_000; now += 1_000) {
+      warn(new Error('away'), 'jobs cannot be read');
+      if (now === 30_000) warn(new Error('away'), 'a job was interrupted');
+    }
+  });
+  assert.deepEqual(lines, [
+    'WARN  jobs cannot be read part=jobs times=1 error=away',
+    'WARN  a job was interrupted part=jobs times=1 error=away',
+    'WARN  jobs cannot be read part=jobs times=60 error=away',
+  ]);
 });
 
 test('an error is shown with its stack below, and secrets stay hidden', () => {

@@ -20,7 +20,7 @@ import { asOwner } from '../support/owner.ts';
 const OPTIONS = { database: 'scrip', user: 'scrip_service', log: createLogger('silent') };
 /** No wait, for a folder that no other process is going to release. */
 const AT_ONCE = { ...OPTIONS, waitMs: 0 };
-const IN_USE = { name: 'EmbeddedError', message: /is in use by a process that cannot be seen from here/ };
+const IN_USE = { name: 'EmbeddedError', message: /is in use, and its server cannot be seen from here/ };
 
 const USER = `
 import { start } from '${import.meta.resolve('@scrip/embedded')}';

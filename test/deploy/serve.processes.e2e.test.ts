@@ -73,20 +73,22 @@ test('a process that is killed under load is replaced; every reference has exact
   assert.deepEqual(await answering(installation), []);
 });
 
-test('a process that hangs takes no connection from the other one', async (t) => {
+test('a process that hangs takes no connection from the other one, and is replaced', async (t) => {
   const { installation, url } = await serve(t);
   const [hanging = 0] = await answering(installation);
   process.kill(hanging, 'SIGSTOP');
-  try {
-    // Each call opens a connection of its own.
-    const headers = { connection: 'close' };
-    for (let call = 0; call < 20; call++) {
-      const { status } = await fetch(`${url}/readyz`, { headers, signal: AbortSignal.timeout(ANSWERED_MS) });
-      assert.equal(status, 200);
-    }
-  } finally {
-    process.kill(hanging, 'SIGCONT');
+  // Each call opens a connection of its own.
+  const headers = { connection: 'close' };
+  for (let call = 0; call < 20; call++) {
+    const { status } = await fetch(`${url}/readyz`, { headers, signal: AbortSignal.timeout(ANSWERED_MS) });
+    assert.equal(status, 200);
   }
+  await until('it is replaced', async () => {
+    const now = await answering(installation);
+    return now.length === 2 && !now.includes(hanging);
+  });
+  assert.equal(logged(installation, 'a process that answers hangs'), 1);
+  assert.equal(await installation.stop(), 0, installation.serving.printed.err.slice(-500));
 });
 
 test('a process that cannot start again is tried again until it can, and delays no stop', async (t) => {
@@ -121,7 +123,12 @@ test('a process that is killed while the first one has a message for it is repla
   child.kill('SIGSTOP');
   // It takes its leave of the first process, and waits for the answer.
   await until('it cannot start', () => logged(installation, NO_KEYS) > 0);
-  process.kill(next, 'SIGKILL');
+  try {
+    process.kill(next, 'SIGKILL');
+  } catch (error) {
+    // On a busy machine it may have ended before the first one was stopped.
+    assert.equal((error as NodeJS.ErrnoException).code, 'ESRCH');
+  }
   await until('it has died', async () => !(await answering(installation)).includes(next));
   await rename(`${keys}.away`, keys);
   child.kill('SIGCONT');
