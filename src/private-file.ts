@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { createWriteStream, rmSync } from 'node:fs';
+import { createWriteStream, rmSync, type Stats } from 'node:fs';
 import { lstat, open, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -72,13 +72,17 @@ export async function writePrivate(
 }
 
 /**
- * Reads a file that holds a secret. A pipe could make the process wait for ever, also after a signal, and a
- * device has no end.
+ * Whether a path is neither a pipe, which could make the process wait for ever, nor a device, which has no
+ * end. A folder is refused where it is read.
+ */
+export const isOrdinary = (facts: Stats): boolean => facts.isFile() || facts.isDirectory();
+
+/**
+ * Reads a file that holds a secret.
  * @throws an error whose `code` says why it cannot be read
  */
 export async function readSecret(path: string): Promise<string> {
-  const facts = await stat(path);
-  if (!facts.isFile() && !facts.isDirectory())
+  if (!isOrdinary(await stat(path)))
     throw Object.assign(new Error(`${path} is no ordinary file`), { code: 'no ordinary file' });
   return readFile(path, 'utf8');
 }

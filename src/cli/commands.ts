@@ -3,7 +3,7 @@ import type { Service } from '../context.ts';
 import type { AnyOperation } from '../operation.ts';
 import { type Option, optionsOf, optionsOfAll, wordsOf } from '../options.ts';
 import { Problem } from '../problem.ts';
-import { readWhole } from './file.ts';
+import { decodeText, readWhole } from './file.ts';
 import { withService } from './open.ts';
 import { amountText, printFields, printJson, printSecret, printTable, say, wrongUsage } from './output.ts';
 import { parseCount, parseValue, repeat } from './parse.ts';
@@ -196,11 +196,10 @@ function readValue(option: Option, typed: unknown, lines: Lines): unknown {
   if (isFromStdin) return readWhole(0, shownOption(option)).toString().trim();
   if (!file) return typed;
   const content = readWhole(file === 'lines' && typed === '-' ? 0 : String(typed), shownOption(option));
-  if (file !== 'lines') return content.toString(file);
-  const values = content
-    .toString()
-    .split(/\r?\n/)
-    .map((line) => line.trim());
+  if (file === 'base64') return content.toString(file);
+  const text = decodeText(content, shownOption(option));
+  if (file === 'utf8') return text;
+  const values = text.split(/\r?\n/).map((line) => line.trim());
   lines.set(option.field, values);
   return values.filter(Boolean);
 }

@@ -1,7 +1,7 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import { link, lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { withDraft, writePrivate } from '../private-file.ts';
+import { isOrdinary, withDraft, writePrivate } from '../private-file.ts';
 import { CommandError, fail, wrongUsage } from './output.ts';
 import { blocking } from './signals.ts';
 
@@ -26,17 +26,18 @@ const READ_MAX_BYTES = 64 * 1024 ** 2;
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Reads a file, or standard input (0), to its end.
+ * Reads an ordinary file, or standard input (0), to its end.
  * @param subject names it in the message
- * @throws CommandError if it is too large, as a device without an end is
+ * @throws CommandError if it is too large
  */
 export function readWhole(path: string | 0, subject: string): Buffer {
-  // A pipe or a terminal makes both calls wait.
-  const file = path === 0 ? path : blocking(() => openSync(path, 'r'));
+  if (path !== 0 && !isOrdinary(statSync(path))) fail(`${path} is no ordinary file`);
+  const file = path === 0 ? path : openSync(path, 'r');
   try {
     const pieces: Buffer[] = [];
     for (let bytes = 0; ; ) {
       const piece = Buffer.alloc(PIECE_BYTES);
+      // A pipe or a terminal makes standard input wait.
       const read = blocking(() => readSync(file, piece));
       if (read === 0) return Buffer.concat(pieces);
       bytes += read;
@@ -50,6 +51,17 @@ export function readWhole(path: string | 0, subject: string): Buffer {
   } finally {
     if (file !== 0) closeSync(file);
   }
+}
+
+/** Decodes a text file. @throws CommandError if it is in another encoding, such as UTF-16 */
+export function decodeText(content: Buffer, subject: string): string {
+  try {
+    // Every second byte of UTF-16 is often 0.
+    if (!content.includes(0)) return new TextDecoder('utf-8', { fatal: true }).decode(content);
+  } catch {
+    // Refused below.
+  }
+  return wrongUsage(`${subject} is no text in UTF-8: save the file in UTF-8`);
 }
 
 /**

@@ -47,6 +47,8 @@ export function readAccounts(csv: string): Map<string, PayeeAccount> {
   const wrong = (line: number, message: string) =>
     new Refusal('30', { message: `line ${line} of the accounts: ${message}` });
   const noTable = 'this is not CSV with a row of names and as many fields in each row';
+  // What another encoding becomes when it is read as UTF-8.
+  if (/[\0\ufffd]/.test(csv)) throw wrong(1, 'the file is not in UTF-8: save it in UTF-8');
   let rows: CsvRow[];
   try {
     rows = readCsv(csv);

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { execFile, execFileSync } from 'node:child_process';
+import { readFile, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { INVISIBLE } from '../../src/cli/output.ts';
 import { SETTINGS } from '../../src/config.ts';
+import { fileOf, folderOf } from '../support/folder.ts';
 import { Operator } from '../support/operator.ts';
 import { readCommands } from '../support/program.ts';
 import { typed } from '../support/scrip.ts';
@@ -57,24 +59,21 @@ describe('the command line', () => {
     assert.deepEqual(asDocument, { status: USAGE, code: 'usage' });
   });
 
-  test('refuses a file without an end, and names a file as one, not as base64', async () => {
-    const given = ['--account', 'House', '--format', 'csv'];
-    const { status } = await operator.fails(
-      /^scrip: the file has more than 64 MB$/m,
-      'bank',
-      'import',
-      '/dev/zero',
-      ...given,
-    );
+  test('refuses a pipe, a device and a large file, and names a file as one, not as base64', async (t) => {
+    const pipe = join(folderOf(t), 'pipe');
+    // It has no writer: to open it would take for ever.
+    execFileSync('mkfifo', [pipe]);
+    const large = await fileOf(t, 'large', '');
+    await truncate(large, 65 * 1024 ** 2);
+    const statement = (file: string) => ['bank', 'import', file, '--account', 'House', '--format', 'csv'];
+    const serials = (file: string) => ['voucher', 'bulk', 'block', '--serials', file];
+    const logo = (file: string) => ['design', 'set', 'spring', '--title', 'Gift', '--logo', file];
+    for (const path of [pipe, '/dev/zero'])
+      for (const args of [statement(path), serials(path), logo(path)])
+        await operator.fails(new RegExp(`^scrip: ${path} is no ordinary file$`, 'm'), ...args);
+    await operator.fails(/^scrip: the file has more than 64 MB$/m, ...statement(large));
+    const { status } = await operator.fails(/^scrip: --serials has more than 64 MB$/m, ...serials(large));
     assert.equal(status, USAGE);
-    await operator.fails(
-      /^scrip: --serials has more than 64 MB$/m,
-      'voucher',
-      'bulk',
-      'block',
-      '--serials',
-      '/dev/zero',
-    );
     const { out } = await operator.run('bank', 'import', '--help');
     assert.doesNotMatch(out, /base64/);
   });

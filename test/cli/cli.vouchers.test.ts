@@ -60,7 +60,7 @@ describe('scrip voucher', () => {
 });
 
 test('a list of vouchers that is refused names the line of the first wrong one', async (t) => {
-  const told = async (content: string) => {
+  const told = async (content: string | Buffer) => {
     const file = await fileOf(t, 'serials', content);
     return (await operator.run('voucher', 'bulk', 'block', '--serials', file)).err;
   };
@@ -68,7 +68,9 @@ test('a list of vouchers that is refused names the line of the first wrong one',
     `scrip: --serials: line ${line} has the wrong form: it is written like 10000000064\n`;
   assert.equal(await told('\ufeff10000000064\r\n\r\nabc\r\n1,2\r\n'), wrong(3));
   assert.equal(await told('serialNumber\n10000000064\n'), wrong(1));
-  assert.equal(await told('10000000064\0\n'), wrong(1));
+  const noText = 'scrip: --serials is no text in UTF-8: save the file in UTF-8\n';
+  assert.equal(await told('10000000064\0\n'), noText);
+  assert.equal(await told(Buffer.from('\ufeff10000000064\n', 'utf16le')), noText);
   assert.equal(await told('\n'), 'scrip: --serials must not be empty\n');
   const folder = folderOf(t);
   const { err } = await operator.run('voucher', 'bulk', 'block', '--serials', folder);
