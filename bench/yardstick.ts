@@ -64,7 +64,8 @@ async function playScript(stage: Stage, script: Script, seconds: number, clients
   await writeFile(file, random + text);
   const args = ['-n', '-M', 'prepared', '-f', file, '-c', String(clients), '-j', '2', '-T', String(seconds)];
   const { stdout } = await started(() => promisify(execFile)('pgbench', [...args, stage.embedded.ownerUrl]));
-  return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
+  // "nan" if no transaction ended in time, as on a machine that is busy with other work.
+  return Number(/tps = ([\d.]+)/.exec(stdout)?.[1] ?? 0);
 }
 
 async function loop(stage: Stage, script: string, seconds: number, clients: number): Promise<number> {
