@@ -26,7 +26,7 @@ export const FOUND = {
   'last-backup': 'the last one ended {hours} h ago: {place}',
   'no-backup': 'no backup was made',
   'no-noted-backup': 'no backup of this server was reported',
-  'log-waits': 'the log cannot be sent to its bucket, and fills the data folder',
+  'log-waits': 'segments of the log wait to be sent to the archive, and fill the data folder',
   'log-fails': 'the log cannot be archived',
   'archive-unused': 'SCRIP_ARCHIVE_DIR is set, but the log is not archived',
   'no-archive': 'the log is not archived: a restore goes back to the last backup',
@@ -70,7 +70,7 @@ export const ADVICE = {
   'see-tool': 'look at the tool that makes and reports the backups',
   'note-backup':
     "back it up by its own or your provider's tools, then `scrip backup note` (docs/how-to/back-up.md)",
-  'see-serve': 'the log of `scrip serve` says why: the network, the keys of AWS, or the bucket',
+  'see-serve': '`scrip serve` sends them; if it runs, its log says why it cannot',
   'see-postgres': 'look into postgres.log: free space in the archive, or mount it',
   'use-archive': 'start `scrip serve` with it',
   'set-archive': 'set SCRIP_ARCHIVE_DIR to a folder on another disk',

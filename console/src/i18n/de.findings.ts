@@ -22,7 +22,7 @@ export const findings: Readonly<Record<string, string>> = {
   'last-backup': 'die letzte endete vor {hours} h: {place}',
   'no-backup': 'es gibt keine Sicherung',
   'no-noted-backup': 'keine Sicherung dieses Servers wurde gemeldet',
-  'log-waits': 'das WAL kann nicht in seinen Bucket gesendet werden und füllt den Datenordner',
+  'log-waits': 'Segmente des WAL warten darauf, ins Archiv gesendet zu werden, und füllen den Datenordner',
   'log-fails': 'das WAL kann nicht archiviert werden',
   'archive-unused': 'SCRIP_ARCHIVE_DIR ist gesetzt, aber das WAL wird nicht archiviert',
   'no-archive': 'das WAL wird nicht archiviert: Eine Wiederherstellung endet bei der letzten Sicherung',
@@ -67,7 +67,7 @@ export const findings: Readonly<Record<string, string>> = {
   'see-tool': 'Sehen Sie nach dem Werkzeug, das die Sicherungen macht und meldet',
   'note-backup':
     'Sichern Sie ihn mit dem Werkzeug seines Anbieters, dann `scrip backup note` (docs/how-to/back-up.md)',
-  'see-serve': 'das Log von `scrip serve` sagt, warum: das Netz, die Schlüssel von AWS oder der Bucket',
+  'see-serve': '`scrip serve` sendet sie; wenn es läuft, sagt sein Log, warum es das nicht kann',
   'see-postgres': 'Sehen Sie in postgres.log nach: Schaffen Sie Platz im Archiv, oder hängen Sie es ein',
   'use-archive': 'Starten Sie `scrip serve` damit',
   'set-archive': 'Setzen Sie SCRIP_ARCHIVE_DIR auf einen Ordner einer anderen Platte',
