@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
-import { StartError } from '../db/errors.ts';
+import { isUnavailable, StartError } from '../db/errors.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { examine, type Finding } from '../monitor/doctor.ts';
 import { failure } from '../monitor/findings.ts';
@@ -70,7 +70,8 @@ async function runDoctor({ json = false }: { json?: boolean }): Promise<void> {
     isOpen = true;
     report(await examine(await deploymentOf(config), service.db), json);
   }).catch(async (error: Error) => {
-    const isAway = error instanceof CommandError && error.status === STATUS.unavailable;
+    const isAway =
+      isUnavailable(error) || (error instanceof CommandError && error.status === STATUS.unavailable);
     if (isOpen || !(isAway || error instanceof StartError)) throw error;
     const found = failure('database-away', 'mend-database', { error: error.message });
     const away = { check: 'database', ...found };
