@@ -235,8 +235,8 @@ test('what cannot be is refused by both programs, although all hashes are right'
     await refused(writeProof(forged), /2026-03-02: the rows do not add up to the totals of USD/);
   });
   await t.test('a row that is booked again as a late row, once or twice', async () => {
-    // The row is new, or one of the first day. It stands on two later days.
-    for (const days of [[2], [2, 3]]) {
+    // The row is new, or one of the first day. It stands on later days.
+    for (const days of [[2], [1, 3]]) {
       const forged = readProof(whole);
       const [own = assert.fail()] = rowsOf(forged);
       const [row = ''] = days.length === 1 ? own.rows : own.rows.splice(0, 1);

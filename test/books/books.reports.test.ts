@@ -14,6 +14,21 @@ import { dollars } from '../support/settlements.ts';
 
 const WHOLE = { from: '2026-03-02', to: '2026-03-06' };
 
+async function proveSettlements(t: TestContext, { ledger, shop, cafe }: Played): Promise<void> {
+  const { service } = ledger.started;
+  await t.test('the settlement report of one merchant has its rows, and none of another one', async () => {
+    const all = rowsOf(await make(service, 'R7', WHOLE));
+    for (const merchantId of [shop, cafe]) {
+      const own = rowsOf(await make(service, 'R7', { ...WHOLE, merchantId }));
+      assert.ok(own.length > 0);
+      assert.deepEqual(
+        own,
+        all.filter((row) => row['merchantId'] === String(merchantId)),
+      );
+    }
+  });
+}
+
 /** The trial balance, the money owed, and breakage. */
 async function proveBalances(t: TestContext, { ledger, shop, cafe }: Played): Promise<void> {
   const { service } = ledger.started;
@@ -246,6 +261,7 @@ test('the reports of four days with every kind of entry equal those computed by 
   const played = await playDays(t);
   const { ledger, shop } = played;
   const { service } = ledger.started;
+  await proveSettlements(t, played);
   await proveBalances(t, played);
   await proveLiability(t, played);
   await proveMerchants(t, played);

@@ -107,3 +107,19 @@ test('a verification that was interrupted continues with the next day', async (t
   await ledger.sql(interrupted(1));
   assert.equal(await daysOf(), 3);
 });
+
+test('an interval is verified with its part of the audit, and a closing that lacks is found', async (t) => {
+  const { ledger } = await closedDay(t);
+  const { service } = ledger.started;
+  await ledger.at('2026-03-06T10:00:00Z');
+  await ledger.close();
+  const found = async (of: Parameters<typeof verifyBooks>[1]) => {
+    const { days, breaks } = await verifyBooks(service, of);
+    return [days, ...breaks.map(({ day, change }) => `${day} ${change}`)];
+  };
+  assert.deepEqual(await found({ from: '2026-03-03', to: '2026-03-05' }), [2]);
+  assert.deepEqual(await found({ to: '2026-03-04' }), [2]);
+  await ledger.sql("delete from scrip.book_closings where day = '2026-03-04'");
+  assert.deepEqual(await found({ to: '2026-03-04' }), [2]);
+  assert.deepEqual(await found({ to: '2026-03-06' }), [3, '2026-03-05 chain', '2026-03-04 audit']);
+});

@@ -222,7 +222,7 @@ export class ByLaw {
     const day = ({ at }: Entry) => this.#clock(at).slice(0, 10);
     const redeemed = new Map(this.#hand.all.map((each) => [each.id, each]));
     for (const each of this.#hand.own) {
-      if (each.kind !== 'REDEMPTION' && each.kind !== 'REDEMPTION_REVERSAL') continue;
+      if (!['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND'].includes(each.kind)) continue;
       const of = redeemed.get(each.original ?? '') ?? each;
       const sign = each.kind === 'REDEMPTION' ? 1n : -1n;
       bases.add(

@@ -277,10 +277,10 @@ export class ByHand {
       .filter(
         (each) =>
           each.merchant === merchant &&
-          ['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'CASH_OUT'].includes(each.kind),
+          ['ACTIVATION', 'REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND', 'CASH_OUT'].includes(each.kind),
       )
       .map(({ id, kind, serial, currency, product, amount }) => {
-        const minor = kind === 'REDEMPTION_REVERSAL' ? -amount : amount;
+        const minor = ['REDEMPTION_REVERSAL', 'REFUND'].includes(kind) ? -amount : amount;
         return `${id} ${kind} ${serial} ${currency} ${product} ${minor}`;
       })
       .sort();
@@ -289,7 +289,7 @@ export class ByHand {
   matrix(): Figures {
     const sums = new Sums();
     for (const { kind, currency, issuer, merchant, amount } of this.own) {
-      if (kind !== 'REDEMPTION' && kind !== 'REDEMPTION_REVERSAL') continue;
+      if (!['REDEMPTION', 'REDEMPTION_REVERSAL', 'REFUND'].includes(kind)) continue;
       const isRedemption = kind === 'REDEMPTION';
       const name = `${currency} ${issuer} ${merchant}`;
       sums.add(`${name} ${isRedemption ? 'redeemed' : 'reversed'}`, amount);

@@ -77,11 +77,14 @@ export async function showBank({ operator, random, ledger }: World, all: readonl
     const lines = own.map(({ day, minor }, line) => `${day},entry ${line},${toText({ minor, decimals })}`);
     const bytes = Buffer.from(`date,text,amount\n${lines.join('\n')}\n`);
     await importBank(operator, { account: currency, bytes, format: 'csv', mapping: 'plain' }, false);
-    const ids = await ledger.sql<{ id: string }>(
-      `select id::text from scrip.bank_entries where account = '${currency}' order by id`,
+    // A file whose newest entry comes first is read from its end.
+    const entries = await ledger.sql<{ id: string; description: string }>(
+      `select id::text, description from scrip.bank_entries where account = '${currency}'`,
     );
-    for (const [index, { movement }] of own.entries())
-      if (movement) await matchByHand(operator, { entries: [ids[index]?.id ?? ''], movements: [movement] });
+    const ids = new Map(entries.map((each) => [each.description, each.id]));
+    for (const [line, { movement }] of own.entries())
+      if (movement)
+        await matchByHand(operator, { entries: [ids.get(`entry ${line}`) ?? ''], movements: [movement] });
   }
   return shown;
 }

@@ -5,6 +5,7 @@ import { escheatUnclaimed } from '../../src/books/escheat.ts';
 import { correctTopUp, getTopUp, refundFloat } from '../../src/books/floats.ts';
 import { setGlAccount } from '../../src/books/gl.ts';
 import { transferOwn } from '../../src/books/own.ts';
+import { refundAtTill } from '../../src/books/refunds.ts';
 import { makeReport, REPORTS } from '../../src/books/reports/reports.ts';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
 import type { Context } from '../../src/context.ts';
@@ -130,6 +131,20 @@ const ACTS: readonly Act[] = [
         const amountUsed = Math.floor(random() * 30);
         const now = ledger.started.service.clock();
         await updateRedemption({ ...shop, now }, { reference, amountUsed });
+      },
+  ),
+  ...Array.from(
+    { length: 2 },
+    (): Act =>
+      async ({ random, references, operator, step, ledger }) => {
+        const { shop, reference } = pick(random, references);
+        const amount = 1 + Math.floor(random() * 8);
+        const now = ledger.started.service.clock();
+        await refundAtTill(
+          operator,
+          { ...shop, now },
+          { reference, amount, refundReference: `back ${step}` },
+        );
       },
   ),
   async ({ random, shops, operator, topUps, step }) => {
