@@ -7,6 +7,7 @@ import { openOwner } from '../src/db/pool.ts';
 import { newKeyRing } from '../src/keyring/file.ts';
 import { resolveOldHolds } from '../src/ledger/holds.ts';
 import { reconcile } from '../src/ledger/reconcile.ts';
+import { HOUR_MS, MINUTE_MS } from '../src/time.ts';
 import { createOnAll, execute, findCitus, startCitus } from '../test/citus/cluster.ts';
 import { prepareReleases } from '../test/citus/releases.ts';
 import { atEnd, opened, temporaryFolder } from '../test/support/leave-nothing.ts';
@@ -30,7 +31,7 @@ const INACTIVE = 300;
 /** The intervals of reconciliations, moves of shards and kills of workers. */
 const RECONCILE_MS = 30_000;
 const MOVE_MS = 8_000;
-const KILL_MS = 60_000;
+const KILL_MS = MINUTE_MS;
 /** The parts of the time after which all functions are replaced, and after which the coordinator is lost. */
 const RELEASES = [0.2, 0.8];
 const LOSS = 0.5;
@@ -44,10 +45,10 @@ export async function soakCitus({ minutes }: Options): Promise<void> {
   const { merchantId, cards, inactive } = soak;
   const release = await prepareReleases(await temporaryFolder('scrip-releases-'));
   const startedAt = performance.now();
-  const until = startedAt + minutes * 60_000;
+  const until = startedAt + minutes * MINUTE_MS;
   const isRunning = () => performance.now() < until;
   const at = async (part: number, run: () => Promise<void>) => {
-    await sleep(part * minutes * 60_000);
+    await sleep(part * minutes * MINUTE_MS);
     await run();
   };
   let references = 0;
@@ -82,7 +83,7 @@ async function begin(minutes: number) {
   atEnd(() => Promise.all([...services, reconciler].map(({ db }) => db.close())));
   const [first] = services as [Service];
   const { contextOf, ...prepared } = await prepare(first, CARDS, INACTIVE);
-  const until = performance.now() + minutes * 60_000;
+  const until = performance.now() + minutes * MINUTE_MS;
   return {
     ...prepared,
     cluster,
@@ -95,7 +96,7 @@ async function begin(minutes: number) {
     contexts: services.map(contextOf),
     asks: [] as Ask[],
     updates: [] as Update[],
-    isOver: () => performance.now() > until + 60_000,
+    isOver: () => performance.now() > until + MINUTE_MS,
     counts: {
       moves: 0,
       kills: 0,
@@ -236,7 +237,7 @@ async function report(soak: Soak, merchantId: number, seconds: number): Promise<
   const { services, standby, url, asks, updates, counts } = soak;
   const [service] = services as [Service];
   await execute(standby, 'scrip', 'select recover_prepared_transactions()');
-  await resolveOldHolds({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
+  await resolveOldHolds({ ...service, clock: () => new Date(Date.now() + HOUR_MS) });
   const owner = await openOwner(url);
   const faults = await verify(owner, merchantId, asks, updates);
   const { traces, events, refused } = await checkTraces(
@@ -248,7 +249,7 @@ async function report(soak: Soak, merchantId: number, seconds: number): Promise<
   );
   faults.push(...refused);
   await owner.close();
-  const final = await reconcile({ ...service, clock: () => new Date(Date.now() + 3_600_000) });
+  const final = await reconcile({ ...service, clock: () => new Date(Date.now() + HOUR_MS) });
   if (!final.ok) faults.push(JSON.stringify(final.checks.filter((check) => !check.ok)));
   faults.push(...counts.differing.map((each) => `under load: ${each}`));
   const codes: Record<string, number> = {};

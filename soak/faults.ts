@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOwner, type Queries } from '../src/db/pool.ts';
+import { HOUR_MS } from '../src/time.ts';
 import type { Way } from '../test/support/way.ts';
 import type { Disk } from './disk.ts';
 import type { Hooks } from './hooks.ts';
@@ -37,7 +38,7 @@ type Fault = {
 const raw = (text: string) => ({ text, values: [] });
 const SHORT_MS = 1_500;
 /** The last of these is past the expiry of some vouchers (load.ts). */
-const STEPS_MS = [-7_200_000, -1_000, 5_000, 3_600_000, 26 * 3_600_000];
+const STEPS_MS = [-2 * HOUR_MS, -1_000, 5_000, HOUR_MS, 26 * HOUR_MS];
 /** Receivers of webhooks accept timestamps up to five minutes in the past or in the future. */
 const WORKER_STEPS_MS = [-1_000, 5_000, 240_000];
 /** More than the connections of a service for ordinary work and the statements that may wait for one. */

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { HOUR_MS } from '../src/time.ts';
 import type { Random } from './random.ts';
 import type { Asked } from './traces.ts';
 
@@ -36,7 +37,7 @@ const ORDER_MIN = 11;
 const ORDER_MAX = 1_500;
 const ANSWER_MS = 8_000;
 const PAUSE_MS = 50;
-const SHORT_LIFE_MS = 25 * 3_600_000;
+const SHORT_LIFE_MS = 25 * HOUR_MS;
 const A = '/merchant-client/v2';
 const B = '/api/v2';
 

@@ -14,7 +14,7 @@ import { openOwner, type Queries } from '../src/db/pool.ts';
 import { raw, sql } from '../src/db/sql.ts';
 import { newKeyRing, newRingKey } from '../src/keyring/file.ts';
 import { createLogger } from '../src/log.ts';
-import { MINUTE_MS } from '../src/time.ts';
+import { HOUR_MS, MINUTE_MS } from '../src/time.ts';
 import { opened, temporaryFolder } from '../test/support/leave-nothing.ts';
 import type { Options } from './arguments.ts';
 import { findPrograms, makeDataFolder, type Programs, Server, STANDBY_NAME } from './cluster.ts';
@@ -37,7 +37,6 @@ const MAIN = fileURLToPath(new URL('../bin/scrip.cjs', import.meta.url));
 const RUN = fileURLToPath(new URL('./run.ts', import.meta.url));
 /** Statements that the guide of an upgrade names. */
 const deployed = (name: string) => readFile(new URL(`../deploy/postgres/${name}`, import.meta.url), 'utf8');
-const HOUR_MS = 60 * MINUTE_MS;
 const LOOK_MS = 50;
 const CLOSE_LOOK_MS = 10;
 /** How long a cluster manager takes to be sure that the primary is gone. */

@@ -1,3 +1,5 @@
+import { HOUR_MS } from './time.ts';
+
 /**
  * Counts frequent events, and decides which are written down: the first time for each key at once, and
  * the number of times when a period has ended. Strangers decide how often things happen, so the number of
@@ -32,7 +34,7 @@ export class Tally<Event> {
   #endsAt = 0;
   readonly #timers = new Map<'soon' | 'at the end', NodeJS.Timeout>();
 
-  constructor({ periodMs = 3_600_000, keysMax = 50, sourcesMax = 10 } = {}) {
+  constructor({ periodMs = HOUR_MS, keysMax = 50, sourcesMax = 10 } = {}) {
     this.#periodMs = periodMs;
     this.#keysMax = keysMax;
     this.#sourcesMax = sourcesMax;

@@ -29,13 +29,14 @@ import {
   toNetworks,
   Word,
 } from '../schema.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time.ts';
 import { enqueueEvent } from '../webhooks/outbox.ts';
 import { toEnd } from '../zone.ts';
 import { dayOf } from './cache.ts';
 
 /** API keys, with which merchants call. */
 
-const UNIT_MS = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const UNIT_MS = { s: 1_000, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS };
 const OVERLAP_MAX_MS = 366 * UNIT_MS.d;
 
 export const KeyId = Type.String({

@@ -9,6 +9,7 @@ import { MONEY, SEE, VERIFY } from '../principal.ts';
 import { invalid, requireChange } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
 import { Count, checkDay, Day, Nullable, NullableText, NullableTime, Text, Time, Word } from '../schema.ts';
+import { HOUR_MS } from '../time.ts';
 
 /** The length of a slice. Every zone's midnight falls on the boundary between two slices. */
 export const SLICE_MS = 900_000;
@@ -128,7 +129,7 @@ order by d.day`);
 }
 
 /** The shortest day that a change of zone may leave. */
-const DAY_MIN_MS = 3_600_000;
+const DAY_MIN_MS = HOUR_MS;
 
 /**
  * Sets the zone of the books from the first day that has not begun, and the grace after which a day is

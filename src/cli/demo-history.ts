@@ -25,7 +25,7 @@ import { draftAll } from '../settlement/draft.ts';
 import { DAY_ENDS } from '../settlement/fees.ts';
 import { pay } from '../settlement/pay.ts';
 import { makeTerms } from '../settlement/terms.ts';
-import { DAY_MS, HOUR_MS, isoDay } from '../time.ts';
+import { DAY_MS, HOUR_MS, isoDay, MINUTE_MS } from '../time.ts';
 import { blockVoucher, extendVoucher } from '../vouchers/operate.ts';
 import { showProgress } from './progress.ts';
 
@@ -55,7 +55,7 @@ const CASH_DRAWER: Readonly<Record<string, number>> = { USD: 0.5, EUR: 0.5, JPY:
 /** The length of the history in days. */
 const DAYS = 90;
 /** The grace of a close, plus some minutes. */
-const CLOSE_AFTER_MS = 20 * 60_000;
+const CLOSE_AFTER_MS = 20 * MINUTE_MS;
 /** The interval between orders in days. */
 const ORDER_DAYS = 2;
 const ORDER_QUANTITY = 10;

@@ -7,6 +7,7 @@ import { checkpointOf, cosign, isSigned, KINDS, readCheckpoint, verifierKey } fr
 import { type Published, readPublished, writePublic } from '../books/publish.ts';
 import { type Signer, signerOf } from '../keyring/ring.ts';
 import { readSecret } from '../private-file.ts';
+import { MINUTE_MS } from '../time.ts';
 import { writeWhole } from './file.ts';
 import { fail, numberOf, printJson, say } from './output.ts';
 import { listenForStop } from './signals.ts';
@@ -40,7 +41,7 @@ async function witness(folder: string, state: string, { json }: { json?: boolean
   }
 }
 
-const OTHERS_MS = 60_000;
+const OTHERS_MS = MINUTE_MS;
 const SQLITE_BUSY = 5;
 
 /**

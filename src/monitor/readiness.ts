@@ -13,6 +13,7 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
 import type { Logger } from '../log.ts';
 import { Refusal } from '../refusal.ts';
+import { MINUTE_MS } from '../time.ts';
 
 /**
  * Whether this process can serve tills, and why not. An outage of the database is logged with its cause when
@@ -59,7 +60,7 @@ export const CAUSE_NAMES = Object.keys(CAUSES) as readonly Cause[];
 /** The time limit of the check. Calls that wait longer for the database are not served well. */
 const CHECK_TIMEOUT_MS = 1_000;
 /** How often an outage that lasts is logged. */
-const REPEAT_MS = 60_000;
+const REPEAT_MS = MINUTE_MS;
 /** An outage is over when nothing was refused for this long. Single calls may succeed in its middle. */
 const QUIET_MS = 2_000;
 /** Causes that calls of tills meet, and seldom the check, which writes nothing. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Service } from '../context.ts';
 import { hashSecret } from '../credentials.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { MINUTE_MS } from '../time.ts';
 
 /**
  * Sign-ins in progress that keep no row. Anybody can begin one, so a row for each would let a stranger fill
@@ -10,11 +11,11 @@ import { type Sql, sql } from '../db/sql.ts';
  */
 
 /** The time that a person has for the next step of a sign-in. */
-export const SIGN_IN_MS = 10 * 60_000;
+export const SIGN_IN_MS = 10 * MINUTE_MS;
 export const SIGN_IN_EXPIRED = 'the sign-in has expired: begin again';
 
 /** The clocks of two processes, or of this service and an identity provider, differ by less. */
-export const CLOCKS_DIFFER_MS = 60_000;
+export const CLOCKS_DIFFER_MS = MINUTE_MS;
 const TOKEN_BYTES = 32;
 /**
  * The token begins with the time at which it expires, in milliseconds, and an id of 64 bits. The other 144

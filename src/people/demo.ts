@@ -2,6 +2,7 @@ import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { newBearer } from '../credentials.ts';
 import { sql } from '../db/sql.ts';
+import { HOUR_MS } from '../time.ts';
 import { insertSignIn } from './begun.ts';
 import { insertUser } from './invite.ts';
 import { subjectOf } from './users.ts';
@@ -24,7 +25,7 @@ export const DEMO_OWNER: DemoPerson = {
 };
 
 /** The validity of a link. */
-const SIGN_IN_LINK_MS = 3_600_000;
+const SIGN_IN_LINK_MS = HOUR_MS;
 
 /**
  * Makes a link with which a person of the demo signs in once, without password and second factor, from this

@@ -37,7 +37,7 @@ import {
   toNetworks,
   Word,
 } from '../schema.ts';
-import { DAY_MS } from '../time.ts';
+import { DAY_MS, MINUTE_MS } from '../time.ts';
 import { toEnd } from '../zone.ts';
 import { findUser, ofAddress, readAccounts, type User } from './users.ts';
 
@@ -85,7 +85,7 @@ const EXPIRY_DAYS = 90;
 /** The longest validity in days. A token that is valid for longer would be forgotten. */
 const EXPIRY_DAYS_MAX = 366;
 /** The shortest interval between two updates of the last use. */
-const TOUCH_MS = 60_000;
+const TOUCH_MS = MINUTE_MS;
 
 const TokenId = Id('token');
 

@@ -27,6 +27,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
+import { HOUR_MS } from '../time.ts';
 import { EXAMPLE_URL, ForbiddenAddress, isPublic, LONGEST_URL, readEndpointUrl } from './address.ts';
 import { EVENTS, type EventType, OPERATOR } from './outbox.ts';
 
@@ -73,7 +74,7 @@ const COUNT_MAX = 100;
 
 /** The most endpoints of a merchant: every event is written once for each endpoint that takes it. */
 const ENDPOINTS_MAX = 20;
-const OVERLAP_MS = 24 * 3_600_000;
+const OVERLAP_MS = 24 * HOUR_MS;
 
 type NewEndpoint = {
   /** The merchant, or the operator (`OPERATOR`). */
