@@ -81,7 +81,7 @@ async function publish(
     throw new Problem('conflict', `${folder} contains another history: ${found.day}: ${found.detail}`);
   const checkpoint = checkpointOf(closings);
   if (published && !isSigned(published.checkpoint, checkpoint.origin, keysOf(service, checkpoint.origin)))
-    throw new Problem('conflict', `${folder}: ${UNKNOWN_KEY}. ${REMEDY}`);
+    throw new Problem('conflict', `${folder} has a checkpoint of another key: ${UNKNOWN_KEY}. ${REMEDY}`);
   await mkdir(folder, { recursive: true });
   await writePublic(join(folder, 'closings'), closings.map((text) => `${text}\n`).join(''));
   const signers = service.keys.signers();

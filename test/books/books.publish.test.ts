@@ -259,7 +259,7 @@ test('a key that was dropped before a publication is put back, or another folder
   const publish = (into: string, ...keys: RingKey[]) =>
     publishBooks({ db: service.db, keys: new KeyRing(keys, Buffer.alloc(32)) }, into);
   await publish(folder, older);
-  const refused = /web: no key of the key ring has signed the checkpoint: .*Put that key back as the last/;
+  const refused = /web has a checkpoint of another key: no key .*Put that key back as the last/;
   await assert.rejects(publish(folder, newer), refused);
   const dropped = { db: service.db, keys: new KeyRing([newer], Buffer.alloc(32)) };
   assert.match((await differences(dropped)).join(), /it was changed, or its key was dropped$/);

@@ -106,6 +106,8 @@ export const refusals: Readonly<Record<string, string>> = {
   // Bücher
   'no day is closed yet: there is nothing to publish':
     'Noch ist kein Tag abgeschlossen. Es gibt nichts zu veröffentlichen.',
+  '{} has a checkpoint of another key: {}. {}':
+    'Der Ordner {} hat den Prüfpunkt eines anderen Schlüssels: {}. {}',
   '{} contains another history: {}: {}': 'Der Ordner {} enthält eine andere Geschichte, ab {}: {}',
   '{} is not closed: only closed days can be exported':
     '{} ist nicht abgeschlossen. Nur abgeschlossene Tage lassen sich exportieren.',
