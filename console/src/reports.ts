@@ -39,11 +39,20 @@ function withAmounts({ amounts, rows, ...table }: SentTable): Table {
   };
 }
 
-export const readDays = shared(async () => (await get<Page<Day>>('/books/days')).items);
+const readDays = shared(async () => (await get<Page<Day>>('/books/days')).items);
+
+export const DAYS = { queryKey: ['days'], queryFn: readDays } as const;
+
+const readNewestDays = shared(async () => (await get<Page<Day>>('/books/days', { newest: 31 })).items);
+
+/** The last days, for pages that show the present: the books grow by a day each day. */
+export const NEWEST_DAYS = { queryKey: ['days', 'newest'], queryFn: readNewestDays } as const;
 
 /** The days as another part of the page has just read them, or reads them. */
-export const knownDays = (client: QueryClient) =>
-  client.fetchQuery({ queryKey: ['days'], queryFn: readDays, staleTime: 5_000 });
+export const knownDays = (
+  client: QueryClient,
+  query: { readonly queryKey: readonly string[]; readonly queryFn: typeof readDays } = DAYS,
+) => client.fetchQuery({ ...query, staleTime: 5_000 });
 
 /** The number in a cell, for a chart. A floating-point number is exact enough for drawing. */
 export function numberOf(cell: Cell | undefined): number {

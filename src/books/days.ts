@@ -112,10 +112,11 @@ cross join lateral effects(
  * Lists the days, oldest first.
  * @param from inclusive, such as 2026-01-31; by default the first day
  * @param to exclusive; by default after the last day
+ * @param newest at most so many, the last ones
  */
 export async function listDays(
   { db }: Pick<Service, 'db'>,
-  { from = null, to = null }: { from?: string | null | undefined; to?: string | null | undefined } = {},
+  { from = null, to = null, newest = null }: Nullish<{ from: string; to: string; newest: number }> = {},
 ): Promise<ListedDay[]> {
   await openDays(db);
   return db.query<ListedDay>(sql`
@@ -123,10 +124,16 @@ select ${DAY},
   case when c.day is not null then 'closed' when d.ends_at <= database_time() then 'closing' else 'open' end
     as state,
   c.rows::float8 as rows, encode(c.hash, 'hex') as hash, c.closed_at as "closedAt"
-from book_days d left join book_closings c on c.day = d.day
-where (${from}::date is null or d.day >= ${from}::date) and (${to}::date is null or d.day < ${to}::date)
+from (
+  select * from book_days
+  where (${from}::date is null or day >= ${from}::date) and (${to}::date is null or day < ${to}::date)
+  order by day desc limit ${newest}::integer
+) d
+left join book_closings c on c.day = d.day
 order by d.day`);
 }
+
+type Nullish<Values> = { readonly [Name in keyof Values]?: Values[Name] | null | undefined };
 
 /** The shortest day that a change of zone may leave. */
 const DAY_MIN_MS = HOUR_MS;
@@ -181,16 +188,24 @@ export function checkInterval({ from, to }: { from?: string | undefined; to?: st
 }
 
 const INTERVAL = { from: Type.Optional(Day), to: Type.Optional(Day) };
+/** More days than pages show at a time. */
+const NEWEST_MAX = 1_000;
 
 export const days = listingAll({
   name: 'books.days',
   summary: 'List the days: open, ended and not yet closed, or closed with their hash',
   path: '/books/days',
   columns: ['day', 'startsAt', 'endsAt', 'zone', 'state', 'rows', 'hash'],
-  input: INTERVAL,
+  input: {
+    ...INTERVAL,
+    newest: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: NEWEST_MAX, description: 'At most so many, the last ones.' }),
+    ),
+  },
   item: DaySchema,
   roles: VERIFY,
-  rows: async ({ service }, input) => listDays(service, checkInterval(input)),
+  rows: async ({ service }, { newest, ...interval }) =>
+    listDays(service, { ...checkInterval(interval), newest }),
 });
 
 const BooksSettings = Type.Object({ zone: Text, graceMinutes: Count });

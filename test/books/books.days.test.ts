@@ -36,6 +36,8 @@ test('days close in order, including empty ones, and verify without a difference
       ['2026-03-05', 'open', null],
     ],
   );
+  assert.deepEqual(await listDays(service, { newest: 2 }), days.slice(-2));
+  assert.deepEqual(await listDays(service, { to: '2026-03-04', newest: 1 }), days.slice(1, 2));
   assert.deepEqual(await verifyBooks(service), { ok: true, days: 3, rows: 6, breaks: [] });
   const reconciled = await reconcile(service);
   assert.deepEqual(

@@ -255,6 +255,26 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
     },
   ],
   [
+    'a missing float',
+    'delete from floats where merchant_id = (select min(merchant_id) from floats)',
+    { checks: ['floats are what is stored'], full: ['totals'], since: ['totals'] },
+  ],
+  [
+    'a missing float balance of an evening',
+    `delete from book_balances where ${LAST} and account_kind = 'FLOAT'`,
+    {
+      identities: [
+        'R1 sums to zero',
+        'R1 opens with the closing of the day before',
+        'R3 owed and own are the money',
+        'R12 is what the accounts moved',
+      ],
+      verify: ['totals 06', 'totals 07'],
+      checks: ['account kinds sum to zero', 'floats are what is stored'],
+      since: ['opening', 'float-balances'],
+    },
+  ],
+  [
     'the balance of a voucher',
     `update vouchers set balance_minor = balance_minor + 1
       where serial_number = (select min(serial_number) from vouchers where balance_minor > 0)`,

@@ -1,7 +1,7 @@
 import type { QueryClient } from '@tanstack/react-query';
 import type { Listed } from '../answers.ts';
 import { get, type Page, readPages } from '../api.ts';
-import { dayAfter, knownDays, monthsOf, numberOf, type Row, readReport } from '../reports.ts';
+import { dayAfter, knownDays, monthsOf, NEWEST_DAYS, numberOf, type Row, readReport } from '../reports.ts';
 
 /** The data of the charts, by currency. Each point is a row of the chart's table. */
 
@@ -16,10 +16,12 @@ const MONTHS_MAX = 12;
  * out: its balances are summed from the latest transactions, and stand beside the chart.
  */
 export async function readOutstanding(client: QueryClient): Promise<Points> {
-  const days = (await closedDays(client)).slice(-DAYS);
-  const [first, last] = [days[0], days.at(-1)];
-  if (!first || !last) return {};
-  const { tables } = await readReport('outstanding', { from: first.day, to: dayAfter(last.day) });
+  const last = (await knownDays(client, NEWEST_DAYS)).findLast(({ state }) => state === 'closed');
+  if (!last) return {};
+  const { tables } = await readReport('outstanding', {
+    from: dayAfter(last.day, 1 - DAYS),
+    to: dayAfter(last.day),
+  });
   return Object.fromEntries(
     tables.map((table) => [
       table.currency,

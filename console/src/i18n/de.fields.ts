@@ -50,6 +50,7 @@ export const fields: Labels['fields'] = {
   carried: 'Übertrag',
   cashedOut: 'Ausgezahlt',
   cashOutBelow: 'Barauszahlung an Kassen unter',
+  newest: 'Nur die letzten',
   outstandingMax: 'Höchstens offen',
   downloadApproval: 'Herunterladen braucht eine zweite Person',
   check: 'Prüfung',

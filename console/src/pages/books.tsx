@@ -7,7 +7,7 @@ import type { Answer } from '../answers.ts';
 import { get } from '../api.ts';
 import { figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Day, readDays } from '../reports.ts';
+import { DAYS, type Day } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/item.ts';
@@ -65,7 +65,7 @@ function Days() {
   );
 }
 
-const useDays = () => useQuery({ queryKey: ['days'], queryFn: readDays });
+const useDays = () => useQuery(DAYS);
 
 function Calendar() {
   const { data, error } = useDays();

@@ -6,7 +6,7 @@ import { reports } from '../../generated/reports.ts';
 import type { Listed } from '../answers.ts';
 import { UNDECLARED } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { type Day, monthsOf, numberOf, type Report, type Row, readDays, readReport } from '../reports.ts';
+import { DAYS, type Day, monthsOf, numberOf, type Report, type Row, readReport } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { Figure } from '../ui/figure.tsx';
 import { useFormat } from '../ui/format.ts';
@@ -19,7 +19,7 @@ type Month = ReturnType<typeof monthsOf>[number];
 
 /** What is to be done until a month can be reported, how it compares with the one before, and its reports. */
 export function MonthEnd() {
-  const { data: days, error } = useQuery({ queryKey: ['days'], queryFn: readDays });
+  const { data: days, error } = useQuery(DAYS);
   if (error) return <Problem error={error} />;
   return days ? <OfMonths days={days} /> : <Busy />;
 }

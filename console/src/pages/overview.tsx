@@ -7,7 +7,7 @@ import { useCurrency } from '../charts/currency.ts';
 import { type Point, readDay } from '../charts/read.ts';
 import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
-import { readDays } from '../reports.ts';
+import { NEWEST_DAYS } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { DemoTour } from '../ui/demo.tsx';
@@ -98,7 +98,7 @@ function Work() {
 }
 
 /** All parts of the page read the days together. */
-const DAYS = { queryKey: ['days'], queryFn: readDays, refetchInterval: 300_000, retry: false } as const;
+const DAYS = { ...NEWEST_DAYS, refetchInterval: 300_000, retry: false } as const;
 
 /** The money on vouchers and today's movements in one currency, beside those of the day before. */
 function Today() {

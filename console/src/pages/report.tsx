@@ -7,11 +7,11 @@ import { ApiProblem } from '../api.ts';
 import { useTexts } from '../i18n/index.tsx';
 import {
   type Cell,
+  DAYS,
   type Day,
   dayAfter,
   periodsOf,
   type Report,
-  readDays,
   readReport,
   type Table,
 } from '../reports.ts';
@@ -37,7 +37,7 @@ export function Thing() {
   const texts = useTexts();
   const report = useParam('report');
   const search = useFilters();
-  const days = useQuery({ queryKey: ['days'], queryFn: readDays });
+  const days = useQuery(DAYS);
   const about = reports.find(({ name, number }) => name === report || number === report);
   const isOfMerchant = Boolean(about?.ofMerchant);
   const chosen = chosenOf(search, days.data ?? []);
