@@ -44,10 +44,15 @@ type Section =
 /**
  * Fields that stand in one section of a form. The sections, and the fields of each, have the order of the
  * input.
+ * @param isFolded whether the section is opened on demand while it has no values
  */
-export function inSection<Fields extends TProperties>(section: Section, fields: Fields): Fields {
+export function inSection<Fields extends TProperties>(
+  section: Section,
+  fields: Fields,
+  { isFolded = false } = {},
+): Fields {
   const placed = Object.entries<TSchema>(fields).map(([field, schema]) => {
-    const own = { ...schema, 'x-section': section };
+    const own = { ...schema, 'x-section': section, ...(isFolded && { 'x-folded': true }) };
     return [field, Type.IsOptional(schema) ? Type.Optional(own) : own];
   });
   return Object.fromEntries(placed);

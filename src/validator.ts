@@ -12,6 +12,7 @@ const VOCABULARY = [
   'x-choices',
   'x-asked',
   'x-section',
+  'x-folded',
   'option',
   'positional',
   'stdin',

@@ -36,6 +36,8 @@ export type Field = {
   readonly isArgument?: boolean;
   /** The part of a long form in which the field stands. */
   readonly section: keyof Catalogue['sections'] | undefined;
+  /** Whether that part is opened on demand while it has no values. */
+  readonly isFolded?: boolean;
   /** Whether a form asks for it. */
   readonly isAsked?: boolean;
 };
@@ -98,6 +100,7 @@ type Schema = {
   'x-argument'?: string;
   'x-asked'?: boolean;
   'x-section'?: keyof Catalogue['sections'];
+  'x-folded'?: boolean;
   'x-choices'?: Choices;
   'x-roles'?: readonly string[];
   stdin?: boolean;
@@ -260,5 +263,6 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     isArgument: schema['x-argument'] !== undefined,
     isAsked: schema['x-asked'] ?? true,
     section: schema['x-section'],
+    isFolded: schema['x-folded'] ?? false,
   };
 }

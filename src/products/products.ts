@@ -134,12 +134,14 @@ const MINOR = Object.fromEntries(
   Object.entries<TSchema>(AMOUNTS).map(([field, schema]) => [field, inMinorUnits(schema)]),
 ) as { [Field in keyof Amounts]: TUnsafe<Minor<Amounts>[Field]> };
 
+/** A first product needs none of these. */
+const FOLDED = { isFolded: true };
 const CHANGES = Type.Partial(
   Type.Object({
     ...inSection('identity', { name: Name }),
-    ...inSection('value', { ...AMOUNTS, ...QUANTITIES }),
-    ...inSection('validity', VALIDITY),
-    ...inSection('cards', CARDS),
+    ...inSection('value', { ...AMOUNTS, ...QUANTITIES }, FOLDED),
+    ...inSection('validity', VALIDITY, FOLDED),
+    ...inSection('cards', CARDS, FOLDED),
   }),
 ).properties;
 const { name: _name, ...OTHER_CHANGES } = CHANGES;
@@ -327,7 +329,7 @@ const create = changing({
       ),
     }),
     ...OTHER_CHANGES,
-    ...inSection('validity', { activation: Type.Optional(Activation), scope: Type.Optional(Scope) }),
+    ...inSection('validity', { activation: Type.Optional(Activation), scope: Type.Optional(Scope) }, FOLDED),
   },
   output: ProductSchema,
   roles: MANAGE,

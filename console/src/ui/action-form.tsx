@@ -178,12 +178,11 @@ export function ActionForm({ act, operation, hold, close }: Props) {
               {ordered && <div>{ordered}</div>}
             </Alert>
           )}
-          {sectionsOf(fields).map(({ title, fields: own }, index) => (
+          {sectionsOf(fields).map(({ title, fields: own }) => (
             <Section
               key={title ?? ''}
               title={title && sections[title]}
-              // What a first thing does not need is opened on demand.
-              isOptional={index > 0 && own.every((field) => !field.required && !isGiven(base[field.name]))}
+              isFolded={own.every((field) => field.isFolded && !isGiven(base[field.name]))}
               isWrong={own.some(isWrong)}
               names={own.map((field) => words.label(field.name))}
             >
@@ -231,16 +230,17 @@ const isGiven = (value: unknown) => value !== undefined && value !== null;
 
 type SectionProps = {
   readonly title: string | undefined;
-  readonly isOptional: boolean;
+  /** Whether it is opened on demand. */
+  readonly isFolded: boolean;
   readonly isWrong: boolean;
   /** The fields in it. */
   readonly names: readonly string[];
   readonly children: ReactNode;
 };
 
-function Section({ title, isOptional, isWrong, names, children }: SectionProps) {
+function Section({ title, isFolded, isWrong, names, children }: SectionProps) {
   if (title === undefined) return children;
-  if (!isOptional)
+  if (!isFolded)
     return (
       <fieldset className="form-section">
         <legend>{title}</legend>
