@@ -60,7 +60,7 @@ test('a file or folder that cannot be used is told in one line, with the reason'
   const file = new URL(import.meta.url).pathname;
   assert.deepEqual(await told('witness', `${file}/web`, '/nowhere'), [
     1,
-    `scrip: ${file}/web/closings cannot be used: a folder in its path is a file: check the path\n`,
+    `scrip: ${file}/web/checkpoint cannot be used: a folder in its path is a file: check the path\n`,
   ]);
   const words = ['bank', 'import', '/nowhere/june.csv', '--account', 'main', '--format', 'csv'];
   await operator.fails(
