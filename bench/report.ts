@@ -34,6 +34,7 @@ const REGRESSION = 0.85;
 const COMPARED_RUNS = 5;
 /** If others use more cores, a run says little, and later runs are not compared with it. */
 const QUIET_CORES = 0.5;
+const QUIET_LOAD = 1;
 
 export type Report = {
   readonly operations?: OperationsResult;
@@ -54,7 +55,9 @@ type Past = {
   readonly machine: string;
   readonly commit: string;
   /** The cores that others used just before it began. */
-  readonly others: number;
+  readonly coresOfOthers?: number;
+  /** Of earlier runs: the load average, in which their own installation remained. */
+  readonly others?: number;
   /** Of the measured files, by part of the report. Runs from before there were digests have none. */
   readonly digests?: Readonly<Record<string, string>>;
 } & Report;
@@ -70,7 +73,7 @@ export async function writeReport(stage: Stage, others: number, report: Report):
     at: new Date().toISOString().slice(0, 16),
     machine: machine(String(rows[0]?.version)),
     commit,
-    others: Number(others.toFixed(1)),
+    coresOfOthers: Number(others.toFixed(1)),
     digests: Object.fromEntries(Object.entries(MEASURED).map(([part, paths]) => [part, digestOf(paths)])),
     ...report,
   };
@@ -110,9 +113,7 @@ async function readHistory(): Promise<Past[]> {
 
 /** Ratios well below those of the last runs on the same kind of machine. */
 function regressions(history: readonly Past[], own: Past): string[] {
-  const before = history
-    .filter((past) => past.machine === own.machine && past.others <= QUIET_CORES)
-    .map(ratiosOf);
+  const before = history.filter((past) => past.machine === own.machine && isQuiet(past)).map(ratiosOf);
   return [...ratiosOf(own)].flatMap(([name, ratio]) => {
     const earlier = before.flatMap((ratios) => ratios.get(name) ?? []).slice(-COMPARED_RUNS);
     const usual = median(earlier);
@@ -137,9 +138,16 @@ function ratiosOf({ operations, generate, download }: Past): Map<string, number>
   ]);
 }
 
-const when = ({ at, commit, machine: on, others }: Past) => {
-  const disturbed =
-    others > QUIET_CORES ? ` **Disturbed: others used ${others} cores just before it began.**` : '';
+const isQuiet = ({ coresOfOthers, others = 0 }: Past) =>
+  coresOfOthers === undefined ? others <= QUIET_LOAD : coresOfOthers <= QUIET_CORES;
+
+const when = (past: Past) => {
+  const { at, commit, machine: on, coresOfOthers, others } = past;
+  const what =
+    coresOfOthers === undefined
+      ? `${others} other processes wanted the machine when it began`
+      : `others used ${coresOfOthers} cores just before it began`;
+  const disturbed = isQuiet(past) ? '' : ` **Disturbed: ${what}.**`;
   return `*${at.replace('T', ' ')} UTC, after commit ${commit}. ${on}.*${disturbed}`;
 };
 
