@@ -26,7 +26,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
       ...SHAPE,
       vouchers: '100000,1000000',
       entries: '10',
-      redemptions: 1000000,
+      redemptions: 1_000_000,
       report: false,
       keep: undefined,
     },
@@ -42,13 +42,13 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   books: {
     about: 'the close of a large day beside tills, and reports of a year',
-    options: { rows: 2000000, merchants: 200, vouchers: 0, quiet: false },
+    options: { rows: 2_000_000, merchants: 200, vouchers: 0, quiet: false },
     load: () => import('./books.ts'),
   },
   cells: {
     about: 'a simulation of a million redemptions a second over several servers',
     options: {
-      rate: 1000000,
+      rate: 1_000_000,
       seconds: 3,
       cells: 16,
       cores: 16,
@@ -78,13 +78,13 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   desk: {
     about: 'operators on a large database, and tills beside them',
-    options: { ...SHAPE, vouchers: 100000, calls: 40, keep: undefined },
+    options: { ...SHAPE, vouchers: 100_000, calls: 40, keep: undefined },
     parts: ['lists', 'tills', 'crowd', 'consoles', 'core'],
     load: () => import('./desk.ts'),
   },
   log: {
     about: 'the write-ahead log of a redemption just after a checkpoint, by table and index',
-    options: { vouchers: 3000000, entries: 2, calls: 18000, turns: 2 },
+    options: { vouchers: 3_000_000, entries: 2, calls: 18_000, turns: 2 },
     load: () => import('./log.ts'),
   },
   metrics: {
@@ -99,7 +99,7 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   proof: {
     about: 'the proof of a large day: its close, its export, and both programs that verify it',
-    options: { rows: 1000000 },
+    options: { rows: 1_000_000 },
     load: () => import('./proof.ts'),
   },
   receipt: {
@@ -109,12 +109,12 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   services: {
     about: 'connections and statements of a hundred processes',
-    options: { processes: 100, merchants: 20, redemptions: 20000 },
+    options: { processes: 100, merchants: 20, redemptions: 20_000 },
     load: () => import('./services.ts'),
   },
   timing: {
     about: 'whether the time of an answer tells something',
-    options: { samples: 4000, load: false, report: false },
+    options: { samples: 4_000, load: false, report: false },
     parts: ['balance', 'redeem', 'activate', 'locked', 'authentication', 'guessing'],
     load: () => import('./timing.ts'),
   },

@@ -4,6 +4,7 @@ export { type Authenticator, authenticate, type Writer } from './authenticator.t
 export { type BackupOptions, backUp } from './backup.ts';
 export { EmbeddedError } from './error.ts';
 export { makeFolder, requireOwn } from './folder.ts';
+export { lockFile } from './lock.ts';
 export { type Backup, listBackups, type Manifest, readKeys } from './manifest.ts';
 export type { Restoring } from './recover.ts';
 export { type Restored, type RestoreOptions, restore, verify } from './restore.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, type Folder } from './folder.ts';
 
 /**
- * Locks on files in the folder. Node has no file locks of its own; SQLite's are those of the operating
+ * Locks on files. Node has no file locks of its own; SQLite's are those of the operating
  * system: released when their holder dies, however it dies, and valid between containers that share a
  * volume, where process ids mean nothing.
  */
@@ -13,8 +13,7 @@ import { codeOf, type Folder } from './folder.ts';
 const RETRY_MS = 20;
 const SQLITE_BUSY = 5;
 
-async function openLock({ root }: Folder, name: string): Promise<DatabaseSync> {
-  const file = join(root, name);
+async function openLock(file: string): Promise<DatabaseSync> {
   // An existing file must not be opened here: closing it would release all locks that this process holds
   // on it.
   await writeFile(file, '', { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
@@ -35,18 +34,33 @@ function tryExclusive(lock: DatabaseSync): boolean {
 }
 
 /**
- * Waits for the right to create, start and stop the server, which one process has at a time.
- * @returns a function that gives it up
+ * Waits for a lock that one process has at a time.
+ * @param isOver ends the wait
+ * @returns a function that releases the lock, or undefined if the wait was ended
  */
-export async function lockFolder(folder: Folder): Promise<() => void> {
-  const lock = await openLock(folder, 'postgres.lock');
+export async function lockFile(file: string, isOver = () => false): Promise<(() => void) | undefined> {
+  const lock = await openLock(file);
   try {
-    while (!tryExclusive(lock)) await sleep(RETRY_MS);
+    while (!tryExclusive(lock)) {
+      if (isOver()) {
+        lock.close();
+        return undefined;
+      }
+      await sleep(RETRY_MS);
+    }
   } catch (error) {
     lock.close();
     throw error;
   }
   return () => lock.close();
+}
+
+/**
+ * Waits for the right to create, start and stop the server, which one process has at a time.
+ * @returns a function that gives it up
+ */
+export async function lockFolder({ root }: Folder): Promise<() => void> {
+  return (await lockFile(join(root, 'postgres.lock'))) as () => void;
 }
 
 /**
@@ -61,7 +75,7 @@ export class UseLock {
   }
 
   static async open(folder: Folder): Promise<UseLock> {
-    return new UseLock(await openLock(folder, 'postgres.use'));
+    return new UseLock(await openLock(join(folder.root, 'postgres.use')));
   }
 
   /** Takes the lock; once is enough. */

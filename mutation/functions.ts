@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { openOwner } from '../src/db/pool.ts';
 import { leavingNothing, temporaryFolder } from '../test/support/leave-nothing.ts';
-import { numberFrom } from '../test/support/number-option.ts';
+import { wholeFrom } from '../test/support/number-option.ts';
 import { withTestServer } from '../test/support/server.ts';
 import { shuffle } from './mutants.ts';
 import { Ranking } from './ranking.ts';
@@ -200,7 +200,7 @@ await leavingNothing(async () => {
       'Mutate the functions of sql/ that move the money, and print the mutants that no test finds.',
     )
     .argument('[words...]', 'only functions whose names hold one of them')
-    .option('--sample <number>', 'how many mutants of each', numberFrom(1), 20)
+    .option('--sample <number>', 'how many mutants of each', wholeFrom(1), 20)
     .option('--seed <text>', 'of the draw', '1')
     .parse();
   const words = program.args;

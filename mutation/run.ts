@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { numberFrom } from '../test/support/number-option.ts';
+import { numberFrom, wholeFrom } from '../test/support/number-option.ts';
 import { withTestServer } from '../test/support/server.ts';
 import { findMutants, findSources, type Mutant, shuffle } from './mutants.ts';
 import { formatScore, formatSurvivors, type Outcome, readOutcomes, writeOutcome } from './outcomes.ts';
@@ -19,7 +19,7 @@ const RESULTS = join(ROOT, 'mutation/results');
 const program = new Command('npm run mutation --')
   .description('Change the code in many small ways, one at a time, and check whether a test fails.')
   .argument('[words...]', 'only files whose path holds one of them, with `:LINE` only that line')
-  .option('--sample <number>', 'how many mutants, drawn at random (default: all)', numberFrom(1))
+  .option('--sample <number>', 'how many mutants, drawn at random (default: all)', wholeFrom(1))
   .option('--seed <text>', 'of the draw', '1')
   .option('--minutes <number>', 'stop after so long; the next run continues', numberFrom(0))
   .option('--again', 'try the survivors once more', false)
@@ -31,7 +31,7 @@ const program = new Command('npm run mutation --')
   )
   .option('--score', 'print a table of scores by file', false)
   .option('--survivors', 'print what survived so far', false)
-  .option('--verify <number>', "repeat so many that were killed under Node's own test runner", numberFrom(1))
+  .option('--verify <number>', "repeat so many that were killed under Node's own test runner", wholeFrom(1))
   .parse();
 const words = program.args;
 const options = program.opts<{

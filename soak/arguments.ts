@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { numberFrom } from '../test/support/number-option.ts';
+import { numberFrom, wholeFrom } from '../test/support/number-option.ts';
 
 export type Options = {
   readonly minutes: number;
@@ -14,7 +14,7 @@ const WEEK_MINUTES = 7 * 24 * 60;
 export const withOptions = (command: Command): Command =>
   command
     .option('--minutes <number>', 'how long it runs', numberFrom(0.01, WEEK_MINUTES), 1)
-    .option('--seed <number>', 'of its random choices (default: a random one)', numberFrom(0));
+    .option('--seed <number>', 'of its random choices (default: a random one)', wholeFrom(0));
 
 /** Reads the options of a command. */
 export function readOptions(command: Command): Options {

@@ -43,7 +43,9 @@ const readDays = shared(async () => (await get<Page<Day>>('/books/days')).items)
 
 export const DAYS = { queryKey: ['days'], queryFn: readDays } as const;
 
-const readNewestDays = shared(async () => (await get<Page<Day>>('/books/days', { newest: 31 })).items);
+/** The last closed day is among them, unless none was closed for a month. */
+const NEWEST = 31;
+const readNewestDays = shared(async () => (await get<Page<Day>>('/books/days', { newest: NEWEST })).items);
 
 /** The last days, for pages that show the present: the books grow by a day each day. */
 export const NEWEST_DAYS = { queryKey: ['days', 'newest'], queryFn: readNewestDays } as const;

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
 import type { Command } from 'commander';
 import { checkpointOf, cosign, isSigned, KINDS, readCheckpoint, verifierKey } from '../books/checkpoint.ts';
 import { type Published, readPublished, writePublic } from '../books/publish.ts';
+import { lockFile } from '../db/embedded.ts';
 import { type Signer, signerOf } from '../keyring/ring.ts';
 import { readSecret } from '../private-file.ts';
 import { MINUTE_MS } from '../time.ts';
 import { writeWhole } from './file.ts';
-import { fail, numberOf, printJson, say } from './output.ts';
+import { fail, interrupted, numberOf, printJson, say } from './output.ts';
 import { listenForStop } from './signals.ts';
 
 export function registerWitness(program: Command): void {
@@ -29,38 +29,23 @@ export function registerWitness(program: Command): void {
  */
 async function witness(folder: string, state: string, { json }: { json?: boolean }): Promise<void> {
   if (!(await readPublished(folder))) fail(`${folder} has no checkpoint`);
-  listenForStop();
+  const stop = listenForStop();
   await mkdir(state, { recursive: true });
-  const lock = await openLock(join(state, 'lock'));
+  // A witness that has read fewer days would make another one forget the last ones.
+  const until = performance.now() + OTHERS_MS;
+  const unlock = await lockFile(join(state, 'lock'), () => stop.isAsked() || performance.now() > until);
+  if (!unlock) return stop.isAsked() ? interrupted() : fail(`${state} is in use by another witness`);
   try {
     const { key, ...confirmed } = await confirm(folder, state);
     if (json) printJson({ ...confirmed, key });
     else say(`confirmed ${numberOf(confirmed.size, 'day')} of ${confirmed.origin} by ${key}`);
   } finally {
-    lock.close();
+    unlock();
   }
 }
 
+/** How long a witness waits for another one. */
 const OTHERS_MS = MINUTE_MS;
-const SQLITE_BUSY = 5;
-
-/**
- * Waits until no other witness uses the state: one that has read fewer days would make it forget the last
- * ones. SQLite's lock is that of the operating system, and ends with its holder, however it dies.
- */
-async function openLock(path: string): Promise<DatabaseSync> {
-  const { DatabaseSync } = await import('node:sqlite');
-  const lock = new DatabaseSync(path, { timeout: OTHERS_MS });
-  try {
-    // A journal on the disk would need space.
-    lock.exec('pragma journal_mode = memory; begin exclusive');
-    return lock;
-  } catch (error) {
-    lock.close();
-    if ((error as { errcode?: number }).errcode === SQLITE_BUSY) fail(`${path} is held by another witness`);
-    throw error;
-  }
-}
 
 async function confirm(
   folder: string,

@@ -9,6 +9,7 @@ import {
   findForeignTimeline,
   isLogWaiting,
   listBackups,
+  lockFile,
   makeFolder,
   type RestoreOptions,
   readKeys,
@@ -23,7 +24,7 @@ import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './session.ts';
 
 export type { Authenticator, Backup, Embedded, Writer };
-export { findForeignTimeline, isLogWaiting };
+export { findForeignTimeline, isLogWaiting, lockFile };
 
 /** The embedded database of a data folder, with the settings of Scrip. Its errors are StartErrors. */
 

@@ -56,9 +56,9 @@ export async function configure(
  * writes nothing.
  */
 export async function readLong(tx: Owner, limit: '10min' | '2h'): Promise<void> {
-  await tx.query(raw(`set transaction read only`));
+  await tx.query(sql`set transaction read only`);
   await tx.query(raw(`set local statement_timeout = '${limit}'`));
-  await tx.query(raw('set local enable_bitmapscan = on'));
+  await tx.query(sql`set local enable_bitmapscan = on`);
 }
 
 type Owner = { query<Row>(statement: Sql): Promise<Row[]> };

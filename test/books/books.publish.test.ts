@@ -347,3 +347,20 @@ test('a witness waits for another one, and confirms what is published then', asy
   other.close();
   assert.match((await waiting).stdout, new RegExp(`^confirmed ${size} days of`));
 });
+
+test('a witness that waits for another one can be interrupted', async () => {
+  await publishBooks(service, folder);
+  await witness();
+  const other = new DatabaseSync(file('../state/lock'));
+  other.exec('begin exclusive');
+  const waiting = promisify(execFile)(process.execPath, [MAIN, 'witness', folder, file('../state')], {
+    env: ENVIRONMENT,
+  });
+  const ended = waiting.catch((error: { code?: number; signal?: string }) => error);
+  // However far it has come until then.
+  await sleep(2_000);
+  waiting.child.kill('SIGINT');
+  const { code, signal } = (await ended) as { code?: number; signal?: string };
+  other.close();
+  assert.ok(code === 130 || signal === 'SIGINT', `${code} ${signal}`);
+});

@@ -1,5 +1,14 @@
 import { InvalidArgumentError } from 'commander';
 
+/** Makes the parser of an option that takes a whole number of at least `min`. */
+export function wholeFrom(min: number) {
+  return (text: string): number => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && Number.isSafeInteger(number) && number >= min) return number;
+    throw new InvalidArgumentError(`It must be a whole number of at least ${min}.`);
+  };
+}
+
 /**
  * Makes the parser of an option that takes a number of at least `min`, and at most `max`.
  * @throws InvalidArgumentError of what it is given, which the command prints

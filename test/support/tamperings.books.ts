@@ -7,6 +7,18 @@ const LAST = "day >= '2026-03-06'";
 const OPEN = "occurred_at >= '2026-03-08'";
 const BAR = "day = '2026-03-06' and kind = 'REDEMPTION'";
 
+const FLOAT_OF_EVENING: Named = {
+  identities: [
+    'R1 sums to zero',
+    'R1 opens with the closing of the day before',
+    'R3 owed and own are the money',
+    'R12 is what the accounts moved',
+  ],
+  verify: ['totals 06', 'totals 07'],
+  checks: ['account kinds sum to zero', 'floats are what is stored'],
+  since: ['opening', 'float-balances'],
+};
+
 export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   [
     'a redemption of another amount',
@@ -113,17 +125,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   [
     'the float balance of an evening',
     `update book_balances set balance_minor = balance_minor + 1 where ${LAST} and account_kind = 'FLOAT'`,
-    {
-      identities: [
-        'R1 sums to zero',
-        'R1 opens with the closing of the day before',
-        'R3 owed and own are the money',
-        'R12 is what the accounts moved',
-      ],
-      verify: ['totals 06', 'totals 07'],
-      checks: ['account kinds sum to zero', 'floats are what is stored'],
-      since: ['opening', 'float-balances'],
-    },
+    FLOAT_OF_EVENING,
   ],
   [
     'the redeemed amount of a day',
@@ -262,17 +264,7 @@ export const TAMPERINGS_OF_BOOKS: readonly Tampering[] = [
   [
     'a missing float balance of an evening',
     `delete from book_balances where ${LAST} and account_kind = 'FLOAT'`,
-    {
-      identities: [
-        'R1 sums to zero',
-        'R1 opens with the closing of the day before',
-        'R3 owed and own are the money',
-        'R12 is what the accounts moved',
-      ],
-      verify: ['totals 06', 'totals 07'],
-      checks: ['account kinds sum to zero', 'floats are what is stored'],
-      since: ['opening', 'float-balances'],
-    },
+    FLOAT_OF_EVENING,
   ],
   [
     'the balance of a voucher',

@@ -1,6 +1,9 @@
 import { useEffect, useState } from 'react';
 
-/** Whether somebody has moved the pointer, or pressed a key or a button, in this page. What only follows from that is loaded then. */
+/**
+ * Whether somebody has moved the pointer, or pressed a key or a button, in this page. What only follows from
+ * that is loaded then.
+ */
 export function useAtWork(): boolean {
   const [isAtWork, setAtWork] = useState(false);
   useEffect(() => {
