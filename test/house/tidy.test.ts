@@ -12,7 +12,7 @@ const FOLDERS = [
 /** Built and third-party files. */
 const FOREIGN =
   /^(sdk|conformance|mutation)\/(dist|node_modules|results|package-lock)|^test\/\w+\/installed\//;
-const TEXT = /\.(ts|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
+const TEXT = /\.(ts|js|cjs|sql|md|json|ya?ml)$|^\.ci\/run$/;
 
 async function readProject(): Promise<SourceFile[]> {
   const paths = (await readdir(ROOT)).filter((name) => TEXT.test(name) && name !== 'package-lock.json');
@@ -166,6 +166,13 @@ const EXAMPLES: Record<keyof typeof RULES, { broken: SourceFile[][]; fine: Sourc
       ),
       file('conformance/src/run.ts', "import { parseArgs } from 'node:util';"),
       file('embedded/use.ts', "import pg from 'pg';\nimport { lockFolder } from './lock.ts';"),
+    ],
+  },
+  'the verifier runs on Node 20': {
+    broken: [[file('verifier/bin/scrip-verifier.js', 'await Array.fromAsync(names, read);')]],
+    fine: [
+      file('verifier/bin/scrip-verifier.js', 'await Promise.all(names.map(read));'),
+      file('src/cli/commands.ts', 'await Array.fromAsync(items);'),
     ],
   },
   'functions of at most 70 lines': {

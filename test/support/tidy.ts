@@ -322,6 +322,11 @@ export const RULES = {
     (file) => isSource(file) && !BUILDS_PATTERNS.includes(file.path),
   ),
   'packages stand alone': packagesStandAlone,
+  'the verifier runs on Node 20': forbid(
+    /\bArray\.fromAsync\b|\b(Object|Map)\.groupBy\b|\bPromise\.(withResolvers|try)\b|\.(union|difference|intersection)\(/g,
+    'needs a later Node than 20, which those who verify may have',
+    ({ path }) => path.startsWith('verifier/'),
+  ),
   'functions of at most 70 lines': functionsAreShort,
   'files of at most 500 lines': filesAreShort,
   'nothing is left for later': forbid(

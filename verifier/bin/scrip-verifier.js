@@ -24,9 +24,9 @@ async function verify() {
 
 async function readPublished(folder) {
   // It is published last: closings that are read after it are at least as new.
-  const [checkpoint, closings] = await Array.fromAsync(['checkpoint', 'closings'], async (name) =>
-    decoderOf().decode(await readFile(join(folder, name))),
-  );
+  const read = async (name) => decoderOf().decode(await readFile(join(folder, name)));
+  const checkpoint = await read('checkpoint');
+  const closings = await read('closings');
   return { checkpoint, closings: closings.split('\n').filter(Boolean) };
 }
 
