@@ -8,6 +8,6 @@ export { lockFile } from './lock.ts';
 export { type Backup, listBackups, type Manifest, readKeys } from './manifest.ts';
 export type { Restoring } from './recover.ts';
 export { type Restored, type RestoreOptions, restore, verify } from './restore.ts';
-export { isLogWaiting } from './sender.ts';
+export { isLogWaiting, SENDER_LOCK } from './sender.ts';
 export { findForeignTimeline } from './timelines.ts';
 export { type Embedded, find, type Options, start } from './use.ts';

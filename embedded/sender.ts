@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { constants, createGzip } from 'node:zlib';
 import type pg from 'pg';
@@ -35,8 +35,8 @@ const TURN_MS = 1_000;
 const LATE_MS = 60_000;
 /** A file that PostgreSQL has not finished. */
 const UNFINISHED = '.new';
-/** The process that sends holds this lock of the server; when it ends, another one takes over. */
-const LOCK = 7_236_921;
+/** The process that sends holds this advisory lock of the server; when it ends, another one takes over. */
+export const SENDER_LOCK = 7_236_921;
 
 export class Sender {
   readonly #folder: Folder;
@@ -111,10 +111,12 @@ export class Sender {
     const client = this.#client;
     if (this.#holder === client) return true;
     const { rows } = await client.query<{ taken: boolean }>('select pg_try_advisory_lock($1) as taken', [
-      LOCK,
+      SENDER_LOCK,
     ]);
     if (!rows[0]?.taken) return false;
     this.#identifier = await systemIdentifier(client);
+    // What waited while nobody sent is not late yet.
+    if (!this.#holder) await touch(join(this.#folder.root, SPOOL));
     this.#holder = client;
     return true;
   }
@@ -183,8 +185,13 @@ export class Sender {
   }
 }
 
+async function touch(folder: string): Promise<void> {
+  const now = new Date();
+  for (const name of await readdir(folder)) await utimes(join(folder, name), now, now).catch(() => {});
+}
+
 /**
- * Whether segments wait in a data folder because the archive takes none.
+ * Whether segments have waited for a minute in a data folder. While a process sends, the archive takes none.
  * @param root the data folder
  */
 export async function isLogWaiting(root: string): Promise<boolean> {

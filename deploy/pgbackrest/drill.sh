@@ -42,7 +42,8 @@ backrest check
 echo '2. load, a backup beside it, more load'
 export SCRIP_DATABASE_URL="postgres://postgres@127.0.0.1:$port/scrip" SCRIP_DATA_DIR="$folder/keys" SCRIP_LOG_LEVEL=error
 scrip() { "$node" bin/scrip.cjs "$@"; }
-scrip merchant create --name Kiosk --float 1000 --json >/dev/null 2>&1
+scrip migrate >/dev/null
+scrip merchant create --name Kiosk --float 1000 --json >/dev/null
 top_up() { scrip float top-up --merchant 1 --amount 1 --reference "$1" >/dev/null; }
 top_up before-1
 (for number in 1 2 3 4 5; do top_up "during-$number"; done) &

@@ -15,6 +15,7 @@ import {
   readKeys,
   requireOwn,
   restore,
+  SENDER_LOCK,
   start,
   verify,
   type Writer,
@@ -24,7 +25,7 @@ import { StartError } from './errors.ts';
 import { SERVICE_ROLE } from './session.ts';
 
 export type { Authenticator, Backup, Embedded, Writer };
-export { findForeignTimeline, isLogWaiting, lockFile };
+export { findForeignTimeline, isLogWaiting, lockFile, SENDER_LOCK };
 
 /** The embedded database of a data folder, with the settings of Scrip. Its errors are StartErrors. */
 

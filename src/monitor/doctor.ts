@@ -1,16 +1,16 @@
 import { statfs } from 'node:fs/promises';
-import { findForeignTimeline, isLogWaiting } from '../db/embedded.ts';
+import { findForeignTimeline } from '../db/embedded.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { isLoopback } from '../network.ts';
 import { type Found, failure, ok, warning } from './findings.ts';
 import {
-  ARCHIVER,
   BATCHES_BEHIND,
   ENDPOINTS,
   NOTED_BACKUP,
   one,
   PARTITIONS_AHEAD,
+  readArchiver,
   WEBHOOKS_BEHIND,
 } from './state.ts';
 import { listUndurable, readLastBackup } from './status.ts';
@@ -184,8 +184,8 @@ from pg_stat_activity where backend_type = 'client backend'`,
   },
   archive: async (db, { dataDir, archiveDir }) => {
     if (dataDir === undefined) return examineServersArchive(db);
-    const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
-    if (await isLogWaiting(dataDir)) return failure('log-waits', 'see-serve');
+    const { archives, failing, waits } = await readArchiver(db, dataDir);
+    if (waits) return failure('log-waits', 'see-serve');
     if (failing && archives) return failure('log-fails', 'see-postgres');
     if (archives) return examineTimelines(db, dataDir);
     if (archiveDir !== undefined) return warning('archive-unused', 'use-archive');
@@ -289,7 +289,7 @@ async function examineNotedBackup(db: Queries): Promise<Found> {
 }
 
 async function examineServersArchive(db: Queries): Promise<Found> {
-  const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(db, ARCHIVER);
+  const { archives, failing } = await readArchiver(db);
   if (archives) return failing ? failure('server-log-fails', 'see-archiver') : ok('server-archives');
   return warning('no-server-archive', 'set-archive-mode');
 }

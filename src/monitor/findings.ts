@@ -70,7 +70,7 @@ export const ADVICE = {
   'see-tool': 'look at the tool that makes and reports the backups',
   'note-backup':
     "back it up by its own or your provider's tools, then `scrip backup note` (docs/how-to/back-up.md)",
-  'see-serve': '`scrip serve` sends them; if it runs, its log says why it cannot',
+  'see-serve': 'the log of `scrip serve`, which sends them, says why it cannot',
   'see-postgres': 'look into postgres.log: free space in the archive, or mount it',
   'use-archive': 'start `scrip serve` with it',
   'set-archive': 'set SCRIP_ARCHIVE_DIR to a folder on another disk',

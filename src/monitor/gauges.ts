@@ -1,6 +1,5 @@
 import { statfs } from 'node:fs/promises';
 import { Gauge, Registry } from 'prom-client';
-import { isLogWaiting } from '../db/embedded.ts';
 import { isAway, isUnavailable, sqlState } from '../db/errors.ts';
 import type { Database } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
@@ -8,12 +7,12 @@ import type { KeyRing } from '../keyring/ring.ts';
 import type { Logger } from '../log.ts';
 import { CAUSE_NAMES, type Readiness } from './readiness.ts';
 import {
-  ARCHIVER,
   BATCHES_BEHIND,
   ENDPOINTS,
   NOTED_BACKUP,
   one,
   PARTITIONS_AHEAD,
+  readArchiver,
   WEBHOOKS_BEHIND,
 } from './state.ts';
 import { readLastBackup } from './status.ts';
@@ -157,9 +156,8 @@ from floats group by currency`);
   scrip_archive_failing: {
     help: '1 while the log of the database cannot be archived; absent if it is not archived.',
     read: async ({ service, dataDir }) => {
-      const { archives, failing } = await one<{ archives: boolean; failing: boolean }>(service.db, ARCHIVER);
-      const isWaiting = dataDir !== undefined && (await isLogWaiting(dataDir));
-      return { '': archives ? Number(failing || isWaiting) : null };
+      const { archives, failing, waits } = await readArchiver(service.db, dataDir);
+      return { '': archives ? Number(failing || waits) : null };
     },
   },
   scrip_partitions_ahead_months: {

@@ -1,3 +1,4 @@
+import { isLogWaiting, SENDER_LOCK } from '../db/embedded.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 
@@ -22,12 +23,24 @@ select count(*) filter (where disabled_at is null and failing_since is null)::in
   count(*) filter (where disabled_at is not null)::int as disabled
 from webhook_endpoints where removed_at is null`;
 
-export const ARCHIVER: Sql = sql`
+const ARCHIVER: Sql = sql`
 select current_setting('archive_command') not in ('', 'true', '(disabled)')
     or current_setting('archive_mode') <> 'off' and current_setting('archive_library') <> '' as archives,
   coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false) as failing,
-  extract(epoch from now() - last_archived_time)::float8 as last_seconds
+  exists (select from pg_locks where locktype = 'advisory' and objid = ${SENDER_LOCK} and objsubid = 1) as sends
 from pg_stat_archiver`;
+
+type Archiver = Record<'archives' | 'failing', boolean>;
+
+/**
+ * How the log is archived. `waits`: segments wait although a process sends them. While none does, as after a
+ * stop, which ends the segment at hand, they wait for the next start.
+ * @param dataDir undefined if the database is not the embedded one
+ */
+export async function readArchiver(db: Queries, dataDir?: string): Promise<Archiver & { waits: boolean }> {
+  const { sends, ...archiver } = await one<Archiver & { sends: boolean }>(db, ARCHIVER);
+  return { ...archiver, waits: dataDir !== undefined && sends && (await isLogWaiting(dataDir)) };
+}
 
 /**
  * The last backup of the operator's own server that its tool reported; no row without one.

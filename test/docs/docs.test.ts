@@ -58,6 +58,17 @@ describe('the documentation', () => {
     }
   });
 
+  it('has every page that source, units or examples name', async () => {
+    for (const folder of ['src', 'sql', 'embedded', 'deploy', 'bench', 'soak', 'console/src']) {
+      const files = await readdir(new URL(`${folder}/`, ROOT), { recursive: true, withFileTypes: true });
+      for (const { parentPath, name } of files.filter((each) => each.isFile())) {
+        const text = await readFile(`${parentPath}/${name}`, 'utf8');
+        for (const [page] of text.matchAll(/\bdocs\/[\w/-]+\.md\b/g))
+          await assert.doesNotReject(access(new URL(page, ROOT)), `${name} names ${page}`);
+      }
+    }
+  });
+
   it('lists exactly the status codes, with their messages and HTTP statuses', async () => {
     const page = await read('docs/reference/status-codes.md');
     const rows = rowsOf(page, /^\d\d$/);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { chmod, readdir, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Sql } from '../../src/db/sql.ts';
 import { examine, type Finding } from '../../src/monitor/doctor.ts';
@@ -8,6 +9,7 @@ import { startTestService } from '../support/harness.ts';
 import { Installation } from '../support/installation.ts';
 import { asOwner } from '../support/owner.ts';
 import { typed } from '../support/scrip.ts';
+import { until } from '../support/until.ts';
 
 const stateOf = (findings: readonly Finding[], check: string) =>
   findings.find((each) => each.check === check)?.state;
@@ -56,6 +58,32 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   assert.match(out, /→ chmod 600, then scrip keyring rotate/);
   assert.match(out, /backup .*FAILURE .*\/backups\/old/);
   assert.match(out, /2 failures/);
+});
+
+test('the doctor reports segments that wait although a process sends them, and not those of a stop', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  await installation.serve();
+  await installation.stop();
+  const spool = installation.at('data', 'postgres.archive');
+  const archive = async () => {
+    for (const name of await readdir(spool)) await utimes(join(spool, name), 0, 0);
+    const { out } = await installation.run(typed`doctor --json`);
+    const { findings } = JSON.parse(out) as { findings: Finding[] };
+    return findings.find(({ check }) => check === 'archive');
+  };
+  // The stop has ended a segment, which waits for the next start.
+  assert.notDeepEqual(await readdir(spool), []);
+  assert.equal((await archive())?.state, 'ok');
+
+  await installation.serve();
+  await until('the segment is sent', async () => (await readdir(spool)).length === 0);
+  await rename(installation.at('archive'), installation.at('elsewhere'));
+  await writeFile(installation.at('archive'), 'a file, not a folder');
+  // A backup ends a segment.
+  await installation.json`backup create ${installation.at('backups')}`;
+  assert.notDeepEqual(await readdir(spool), []);
+  assert.equal((await archive())?.foundCode, 'log-waits');
 });
 
 test('the doctor reports a server with synchronous_commit off as a failure', async (t) => {

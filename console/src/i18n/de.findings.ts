@@ -67,7 +67,7 @@ export const findings: Readonly<Record<string, string>> = {
   'see-tool': 'Sehen Sie nach dem Werkzeug, das die Sicherungen macht und meldet',
   'note-backup':
     'Sichern Sie ihn mit dem Werkzeug seines Anbieters, dann `scrip backup note` (docs/how-to/back-up.md)',
-  'see-serve': '`scrip serve` sendet sie; wenn es läuft, sagt sein Log, warum es das nicht kann',
+  'see-serve': 'das Log von `scrip serve`, das sie sendet, sagt, warum es das nicht kann',
   'see-postgres': 'Sehen Sie in postgres.log nach: Schaffen Sie Platz im Archiv, oder hängen Sie es ein',
   'use-archive': 'Starten Sie `scrip serve` damit',
   'set-archive': 'Setzen Sie SCRIP_ARCHIVE_DIR auf einen Ordner einer anderen Platte',
