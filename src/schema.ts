@@ -26,6 +26,12 @@ export function Word<const Words extends readonly string[]>(words: Words, option
   return Type.Unsafe<Words[number]>({ type: 'string', enum: words, ...options });
 }
 
+/** A key of a table, whose rows have the labels that people read. */
+export function KeyOf<const Rows extends Readonly<Record<string, { readonly label: string }>>>(rows: Rows) {
+  const labels = Object.fromEntries(Object.entries(rows).map(([key, { label }]) => [key, label]));
+  return Word(Object.keys(rows) as (keyof Rows & string)[], { 'x-labels': labels });
+}
+
 /** A field that is an argument of the command, not an option. */
 export function Positional<Schema extends TSchema>(schema: Schema): Schema {
   return { ...schema, positional: true };
@@ -103,6 +109,18 @@ export function SerialNumbers(maxItems: number, description: string) {
 }
 
 export const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}';
+
+/** The code on a card, and the PIN beside it (spec). */
+export const Code = Type.String({
+  pattern: '^[0-9]{12}$',
+  description: 'The code without the PIN: 12 digits.',
+  examples: ['482913057641'],
+});
+export const Pin = Type.String({
+  pattern: '^[0-9]{4}$',
+  description: 'The PIN: 4 digits.',
+  examples: ['0731'],
+});
 
 export const TransactionId = Type.String({
   pattern: `^${UUID}$`,

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { audit } from '../audit/audit.ts';
-import type { Actor, Operator, Service } from '../context.ts';
+import { byService, type Operator, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { newId } from '../ledger/id.ts';
@@ -384,16 +384,6 @@ from (
   return row.hash;
 }
 
-/** The actor of closes that the schedule started. */
-const KEEPER: Actor = {
-  kind: 'service',
-  id: null,
-  name: 'scrip',
-  origin: 'background work',
-  requestId: null,
-  reason: null,
-};
-
 /**
  * Books what has expired, seals slices, and closes the days that are due. One process does this at a time,
  * and any other does nothing. A transaction that does nothing else holds the lock, so that it holds up no
@@ -404,7 +394,7 @@ export async function keepBooks(
   dayEnds: readonly DayEnd[],
   stopping: () => boolean,
 ): Promise<void> {
-  const operator: Operator = { service, actor: KEEPER };
+  const operator: Operator = { service, actor: byService('background work', null) };
   const done = await service.db.transaction(async (tx) => {
     // Whether this transaction may keep the books until it ends.
     const [lock] = await tx.query<{ isFree: boolean }>(sql`

@@ -1,4 +1,5 @@
 import type { Database, Queries } from '../db/pool.ts';
+import { readLong } from '../db/session.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { kindOf } from '../ledger/kinds.ts';
 import { Problem } from '../problem.ts';
@@ -202,10 +203,8 @@ async function* pagesByAccount(
   merchantId: number | null = null,
 ): AsyncGenerator<string[]> {
   const accounts = await db.transaction(async (tx) => {
-    // The statement reads a whole day, which can take longer than a request.
-    await tx.query(sql`set transaction read only`);
-    await tx.query(sql`set local statement_timeout = '2h'`);
-    await tx.query(sql`set local enable_bitmapscan = on`);
+    // The statement reads a whole day.
+    await readLong(tx, '2h');
     // Of a large day, ids as text would take too much memory.
     return tx.query<{ ids: Buffer }>(sql`
 select string_agg(uuid_send(r.id), ''::bytea order by r.booked_at, r.id) as ids

@@ -37,6 +37,9 @@ export function newId(now: Date): string {
   return `${head.slice(0, 8)}-${head.slice(8, 12)}-7${head.slice(12)}-${tail.slice(0, 4)}-${tail.slice(4)}`;
 }
 
+/** The id after all others. */
+export const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
 /** Returns the lowest id of a time: later ids are equal or higher. */
 export function idFloor(time: Date): string {
   const head = Math.max(0, time.getTime()).toString(16).padStart(12, '0');

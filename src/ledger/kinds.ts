@@ -1,5 +1,5 @@
 import { raw, type Sql, sql } from '../db/sql.ts';
-import { Word } from '../schema.ts';
+import { KeyOf } from '../schema.ts';
 
 /**
  * The kinds of accounts and of movements, once: what the documents, the reports, the bank and the console say
@@ -276,9 +276,6 @@ export const COMMISSION = kindsWhere(({ step }) => step === 'COMMISSION' || step
 export const listOf = (kinds: readonly MovementKind[]): Sql =>
   raw(`(${kinds.map((kind) => `'${kind}'`).join(', ')})`);
 
-const labelsOf = (rows: Readonly<Record<string, { readonly label: string }>>) =>
-  Object.fromEntries(Object.entries(rows).map(([kind, { label }]) => [kind, label]));
-
 /** The kind of a movement, and the kind of an account, in an answer. */
-export const MovementWord = Word(MOVEMENT_KINDS, { 'x-labels': labelsOf(MOVEMENTS) });
-export const AccountWord = Word(ACCOUNT_KINDS, { 'x-labels': labelsOf(ACCOUNTS) });
+export const MovementWord = KeyOf(MOVEMENTS);
+export const AccountWord = KeyOf(ACCOUNTS);

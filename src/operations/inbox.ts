@@ -5,6 +5,7 @@ import { type AnyOperation, type Caller, type Fields, NO_COMMAND, tableOf } from
 import { PORTAL_ROLES, ROLES } from '../principal.ts';
 import {
   Count,
+  KeyOf,
   Major,
   Nullable,
   NullableText,
@@ -12,7 +13,6 @@ import {
   Opening,
   Text,
   Titled,
-  Word,
 } from '../schema.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 
@@ -185,12 +185,10 @@ const MATTERS = {
   },
 } as const satisfies Readonly<Record<string, Matter>>;
 
-const LABELS = Object.fromEntries(Object.entries(MATTERS).map(([matter, { label }]) => [matter, label]));
-
 const ABOUT_MAX = 3;
 
 const ItemSchema = Type.Object({
-  matter: Word(Object.keys(MATTERS) as (keyof typeof MATTERS)[], { 'x-labels': LABELS }),
+  matter: KeyOf(MATTERS),
   count: { ...Count, description: 'How many, as far as they were counted.' },
   isMore: Type.Boolean({ description: 'There are more than were counted.' }),
   isYours: Titled(

@@ -19,7 +19,7 @@ import { GivenUp, giveUpRedemption } from '../redemptions/give-up.ts';
 import { redeem } from '../redemptions/redeem.ts';
 import { repeatUpdate } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
-import { Gtin, Line, Money, Opening, SerialNumber, Text, Time } from '../schema.ts';
+import { Code, Gtin, Line, Money, Opening, Pin, SerialNumber, Text, Time } from '../schema.ts';
 import { noteCashier } from '../transactions/cashiers.ts';
 import { showTransaction, TransactionSchema, transactions } from '../transactions/transactions.ts';
 import { activate } from '../vouchers/activate.ts';
@@ -68,13 +68,6 @@ async function contextOfPin(caller: Caller): Promise<Context> {
   countCall(context.service, context.keyId, context.now, true);
   return context;
 }
-
-const Code = Type.String({
-  pattern: '^[0-9]{12}$',
-  description: 'The code: 12 digits.',
-  examples: ['482913057641'],
-});
-const Pin = Type.String({ pattern: '^[0-9]{4}$', description: 'The PIN: 4 digits.', examples: ['0731'] });
 
 /** The core refuses other amounts (`13`) and references (`18`), as over the merchant API. */
 const TillAmount = (description: string) => Type.Number({ description, examples: [7.5] });

@@ -4,7 +4,7 @@ import { plainArray, raw, type Sql, sql } from '../db/sql.ts';
 import { ENTRY, none } from '../figure.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
-import { idFloor } from '../ledger/id.ts';
+import { idFloor, LAST_ID } from '../ledger/id.ts';
 import { listOf, MovementWord, reversalsOf, TRANSACTION_KINDS } from '../ledger/kinds.ts';
 import { maskCode } from '../ledger/transaction.ts';
 import { listing } from '../listing.ts';
@@ -135,8 +135,6 @@ from journal r left join redemption_updates u on u.bucket = ${bucket} and u.orig
 where r.bucket = ${bucket} and r.id = ${id}::uuid`);
   return row?.left ?? null;
 }
-
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** The fields that the list of a merchant shows. */
 const OF_MERCHANT = sql`

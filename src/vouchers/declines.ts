@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { type Context, inOrder, kept, type Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, sql, textArray } from '../db/sql.ts';
-import { idAt, newId } from '../ledger/id.ts';
+import { idAt, LAST_ID, newId } from '../ledger/id.ts';
 import { listing, listingAll } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
 import { type Caller, tableOf } from '../operation.ts';
@@ -248,8 +248,6 @@ async function isHidden(caller: Caller): Promise<boolean> {
   const { merchantId } = caller.principal;
   return merchantId !== null && (await requireMerchant(caller, String(merchantId))).opaque;
 }
-
-const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 const list = listing({
   name: 'decline.list',

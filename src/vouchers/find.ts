@@ -7,12 +7,13 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { maskCode } from '../ledger/transaction.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
-import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
+import { onlyPage, PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
 import { ProductCode } from '../products/products.ts';
 import {
   AMOUNT_MAX,
+  Code,
   End,
   LookupReference,
   MerchantId,
@@ -273,13 +274,7 @@ const list = reading({
 
 const FIND = {
   ...PAGE,
-  code: Type.Optional(
-    Type.String({
-      pattern: '^[0-9]{12}$',
-      description: 'The full code, 12 digits, without the PIN.',
-      stdin: true,
-    }),
-  ),
+  code: Type.Optional({ ...Code, stdin: true }),
   masked: Type.Optional(
     Type.String({
       pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
@@ -325,7 +320,7 @@ const find = changing({
     const named = await byDeed(caller, input);
     if (named.batch !== undefined) return page(caller, { ...input, batch: named.batch });
     const items = await findBySerials(caller.service, named.serials);
-    return { items: state ? items.filter((each) => each.state === state) : items, nextCursor: null };
+    return onlyPage(state ? items.filter((each) => each.state === state) : items);
   },
 });
 
@@ -340,7 +335,7 @@ async function byCode(caller: Caller, code: string | undefined, masked: string |
   const subject = items.length === 1 ? `voucher ${items[0]?.serialNumber}` : 'vouchers';
   const change = { action: 'voucher.find', subject, after, perMinute: LOOK_UPS_MAX };
   await service.db.transaction((tx) => audit(tx, caller, change));
-  return { items, nextCursor: null };
+  return onlyPage(items);
 }
 
 /** Finds what a reference or a transaction names: single vouchers, or a batch. */
