@@ -47,6 +47,8 @@ export type Option = {
   /** string, number, integer, boolean, array or object. */
   readonly type: string;
   readonly words: readonly string[];
+  /** The value that a request has which leaves the field out. */
+  readonly default: unknown;
   /** The words behind the names that the command takes for them. */
   readonly names: Readonly<Record<string, string>>;
   readonly description: string;
@@ -102,6 +104,7 @@ export function optionsOf({ input, path }: { readonly input: TObject; readonly p
       isSigned: (schema.minimum ?? 0) < 0,
       type: types.find((type) => type !== 'null') ?? 'string',
       words: words.filter((word) => word !== null).map(String),
+      default: schema.default,
       names,
       description: schema.description ?? '',
     };

@@ -64,6 +64,18 @@ export function inSection<Fields extends TProperties>(
   return Object.fromEntries(placed);
 }
 
+/** Optional fields with their defaults, which help and forms show. */
+export function withDefaults<Fields extends TProperties>(
+  fields: Fields,
+  defaults: { readonly [Field in keyof Fields]?: unknown },
+): Fields {
+  const added = Object.entries(defaults).map(([field, value]) => [
+    field,
+    Type.Optional({ ...(fields[field] as TSchema), default: value }),
+  ]);
+  return { ...fields, ...Object.fromEntries(added) };
+}
+
 const ID_MAX = 2_147_483_647;
 
 /** An id in the path or in a field. */

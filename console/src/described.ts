@@ -25,6 +25,8 @@ export type Field = {
   readonly description?: string;
   /** The build leaves it out. */
   readonly example?: string;
+  /** The value that a request has which leaves the field out. */
+  readonly default?: string | number | boolean;
   /** What the value is, such as `merchant` or `day`; empty: what its type says. */
   readonly format?: string;
   /** The greatest length of a text. */
@@ -86,6 +88,7 @@ type Schema = {
   const?: unknown;
   description?: string | undefined;
   examples?: unknown[];
+  default?: string | number | boolean;
   items?: Schema;
   properties?: Record<string, Schema>;
   required?: string[];
@@ -256,6 +259,7 @@ function readField(name: string, place: Field['in'], required: boolean, schema: 
     roles: schema['x-roles'] ?? [],
     description: schema.description ?? '',
     example: String(schema.examples?.[0] ?? ''),
+    ...(schema.default !== undefined && { default: schema.default }),
     format: schema['x-format'] ?? '',
     maxLength: schema.maxLength ?? 0,
     file: schema.file,

@@ -159,6 +159,7 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
     ...(isRepeated ? ['repeatable'] : []),
     ...(option.file === 'lines' ? ['one in each line; - for standard input'] : []),
     ...(isNullable ? ['"none" for no value'] : []),
+    ...(option.default === undefined ? [] : [`default: ${option.default}`]),
     ...(words.length > 0 && !value?.includes('|') ? [words.join(', ')] : []),
   ];
   const added = new CommanderOption(

@@ -27,6 +27,7 @@ import {
   Titled,
   toId,
   Word,
+  withDefaults,
 } from '../schema.ts';
 import { DesignName, requireDesign } from './designs.ts';
 
@@ -186,8 +187,14 @@ const COLUMNS = columnsOf(ProductRow);
 type NewProduct = Partial<Product> &
   Pick<Product, 'code' | 'name' | keyof ReturnType<typeof productDefaults>>;
 
-const VALIDITY_DAYS = 365;
-const QUANTITY_DEFAULT_MAX = 100_000;
+/** What a new product has unless it is given. */
+const DEFAULTS = {
+  activation: 'immediate',
+  scope: 'network',
+  expiryPolicy: 'operator',
+  maxQuantity: 100_000,
+  validityDays: 365,
+} as const;
 /** The default maximum value, in major units. */
 const DEFAULT_VALUE_MAX = 100_000n;
 /** The default minimum value is a hundredth, or one minor unit if the currency has no hundredths. */
@@ -197,13 +204,9 @@ export function productDefaults(currency: string, decimals: number) {
   return {
     currency,
     decimals,
-    activation: 'immediate',
-    scope: 'network',
-    expiryPolicy: 'operator',
+    ...DEFAULTS,
     minValue: 10n ** BigInt(Math.max(decimals - DECIMALS_MIN, 0)),
     maxValue: DEFAULT_VALUE_MAX * 10n ** BigInt(decimals),
-    maxQuantity: QUANTITY_DEFAULT_MAX,
-    validityDays: VALIDITY_DAYS,
   } as const;
 }
 
@@ -323,13 +326,25 @@ const create = changing({
     ...inSection('identity', {
       code: NewProductCode,
       name: Name,
-      currency: Type.Optional(Currency),
+      currency: Type.Optional({
+        ...Currency,
+        description: `A code of ISO 4217; left out: that of the product ${DEFAULT_PRODUCT}.`,
+      }),
       merchantId: Type.Optional(
         Nullable(MerchantId, { description: 'The only merchant that may generate it.' }),
       ),
     }),
-    ...OTHER_CHANGES,
-    ...inSection('validity', { activation: Type.Optional(Activation), scope: Type.Optional(Scope) }, FOLDED),
+    ...withDefaults(
+      {
+        ...OTHER_CHANGES,
+        ...inSection(
+          'validity',
+          { activation: Type.Optional(Activation), scope: Type.Optional(Scope) },
+          FOLDED,
+        ),
+      },
+      DEFAULTS,
+    ),
   },
   output: ProductSchema,
   roles: MANAGE,

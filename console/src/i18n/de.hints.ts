@@ -167,6 +167,7 @@ export const hints: Readonly<Record<string, string>> = {
   below: 'Leer: ein Zehntel des Kontos nach der letzten Aufladung.',
   currency: 'Drei Buchstaben, zum Beispiel EUR.',
   'float.top-up.currency': STANDARD,
+  'product.create.currency': 'Leer: die Währung des Produkts DEFAULT.',
   'float.warn.currency': STANDARD,
   'float.refund.currency': STANDARD,
   'daily-limit.set.currency': STANDARD,

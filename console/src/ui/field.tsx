@@ -66,6 +66,7 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
         {...shared}
         searchable={choices.length > 8}
         clearable={!shared.required}
+        placeholder={choices.find((each) => each.value === field.default)?.label ?? ''}
         data={choices}
         value={(value as string) ?? null}
         onChange={(chosen) => onChange(chosen ?? undefined)}
@@ -82,7 +83,15 @@ export function FieldInput({ operation, field, value, problem, onChange }: Field
       />
     );
   if (type === 'number' || type === 'integer')
-    return <NumberText {...shared} isWhole={type === 'integer'} value={value} onChange={onChange} />;
+    return (
+      <NumberText
+        {...shared}
+        isWhole={type === 'integer'}
+        placeholder={field.default}
+        value={value}
+        onChange={onChange}
+      />
+    );
   // A list that a command reads from a file is typed here.
   if (field.file === 'base64')
     return (
@@ -114,9 +123,10 @@ type SharedProps = Pick<FieldProps, 'value' | 'onChange'> & {
   required?: boolean | undefined;
 };
 type TextProps = SharedProps & { isList: boolean };
+type NumberProps = SharedProps & { isWhole: boolean; placeholder: Field['default'] };
 
 /** A number as it was typed. When the field loses the focus, it shows how the number was understood. */
-function NumberText({ isWhole, value, onChange, ...shared }: SharedProps & { isWhole: boolean }) {
+function NumberText({ isWhole, placeholder, value, onChange, ...shared }: NumberProps) {
   const { language } = useLanguage();
   const { exactly } = useFormat();
   const written = (given: unknown) =>
@@ -126,6 +136,7 @@ function NumberText({ isWhole, value, onChange, ...shared }: SharedProps & { isW
   return (
     <TextInput
       {...shared}
+      placeholder={written(placeholder)}
       inputMode={isWhole ? 'numeric' : 'decimal'}
       autoComplete="off"
       value={isOwn ? typed : written(value)}
