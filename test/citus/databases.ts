@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test';
 import { openDatabase } from '../../src/db/pool.ts';
 import { ensureDefaultProduct } from '../../src/products/products.ts';
 import { type ListeningService, startListening, type TestService } from '../support/harness.ts';
-import { asOwner } from '../support/owner.ts';
+import { asOwner, dropDatabase } from '../support/owner.ts';
 
 /** Databases of the cluster that the run has started (test/support/server.ts). */
 
@@ -30,7 +30,7 @@ export async function emptyCluster(t: TestContext): Promise<EmptyCluster> {
   const urls = nodes().map((node) => Object.assign(new URL(node), { pathname: `/${name}` }).href);
   for (const [index, node] of nodes().entries()) {
     await executeOn(node, `create database ${name}`);
-    t.after(() => executeOn(node, `drop database if exists ${name} with (force)`));
+    t.after(() => dropDatabase(node, name));
     await executeOn(urls[index] as string, 'create extension citus');
   }
   const [url = '', ...workers] = urls;

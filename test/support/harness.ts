@@ -22,7 +22,7 @@ import { DEFAULT_PRODUCT, findProduct } from '../../src/products/products.ts';
 import { flushDeclines } from '../../src/vouchers/declines.ts';
 import type { ApiRequest } from './dialects.ts';
 import { DEPLOYMENT } from './doctor.ts';
-import { asOwner } from './owner.ts';
+import { asOwner, dropDatabase } from './owner.ts';
 import type { Scope } from './scope.ts';
 import { PATIENCE_MS } from './until.ts';
 
@@ -145,23 +145,19 @@ function serviceUrl(url: string): string {
   return pooled === undefined ? url : new URL(new URL(url).pathname, pooled).href;
 }
 
-/**
- * Runs a statement on the server; with Citus on the coordinator and every worker, where a database has the
- * same name.
- */
-async function execute(text: string): Promise<void> {
+/** Does something on the server; with Citus on each one, where a database has the same name. */
+async function onEachServer(run: (url: string) => Promise<unknown>): Promise<void> {
   const workers = process.env['SCRIP_TEST_WORKERS']?.split(' ') ?? [];
-  await Promise.all([required('SCRIP_TEST_URL'), ...workers].map((url) => asOwner(url, text)));
+  await Promise.all([required('SCRIP_TEST_URL'), ...workers].map(run));
 }
 
 /** A copy of the migrated template; `drop` it, or give a test context that does so at its end. */
 export async function testDatabase(t?: TestContext): Promise<TestDatabase> {
   const name = `scrip_test_${randomBytes(6).toString('hex')}`;
   const strategy = process.env['SCRIP_TEST_COPY'] ?? 'wal_log';
-  await execute(`create database ${name} template ${required('SCRIP_TEST_TEMPLATE')} strategy ${strategy}`);
-  const text = `drop database if exists ${name} with (force)`;
-  // A daemon of Citus may connect between the end of all sessions and the drop.
-  const drop = () => execute(text).catch(() => execute(text));
+  const text = `create database ${name} template ${required('SCRIP_TEST_TEMPLATE')} strategy ${strategy}`;
+  await onEachServer((url) => asOwner(url, text));
+  const drop = () => onEachServer((url) => dropDatabase(url, name));
   t?.after(drop);
   return { url: databaseUrl(name), drop };
 }

@@ -12,6 +12,21 @@ export async function asOwner<Row>(url: string, statement: Sql | string) {
   return owner.query<Row>(query).finally(() => owner.close());
 }
 
+/** Drops a database of a server. On Citus, a transaction that was cut off may still be prepared in it. */
+export async function dropDatabase(server: string, name: string): Promise<void> {
+  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href;
+  const drop = async () => {
+    const prepared = await asOwner<{ gid: string }>(
+      server,
+      sql`select gid from pg_prepared_xacts where database = ${name}`,
+    );
+    for (const { gid } of prepared) await asOwner(url, `rollback prepared '${gid}'`);
+    await asOwner(server, `drop database if exists ${name} with (force)`);
+  };
+  // A daemon of Citus may connect between the end of all sessions and the drop.
+  await drop().catch(drop);
+}
+
 /** Opens a connection, which ends with the test. */
 export async function ownerOf(t: Scope, url: string) {
   const owner = await openOwner(url);

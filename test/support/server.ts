@@ -11,7 +11,7 @@ import { ensureDefaultProduct } from '../../src/products/products.ts';
 import { createOnAll, startCitus } from '../citus/cluster.ts';
 import { createPooledAccount, startPgBouncer } from '../pgbouncer/bouncer.ts';
 import { atEnd, opened, temporaryFolder } from './leave-nothing.ts';
-import { asOwner } from './owner.ts';
+import { asOwner, dropDatabase } from './owner.ts';
 
 /** Where a run has its databases: one server, or a coordinator and its workers. */
 export type Place = 'postgres' | 'citus' | 'pgbouncer' | 'pgbouncer-transaction';
@@ -184,7 +184,7 @@ async function fill(url: string, buckets?: number): Promise<void> {
 export async function withTestServer(run: () => Promise<void>, place: Place = 'postgres'): Promise<void> {
   const server = await OPEN[place]();
   const template = `scrip_template_${randomBytes(6).toString('hex')}`;
-  const drop = () => asOwner(server.url, `drop database if exists ${template} with (force)`).catch(() => {});
+  const drop = () => dropDatabase(server.url, template).catch(() => {});
   const forget = atEnd(drop);
   try {
     await server.createTemplate(template);
