@@ -10,6 +10,8 @@ const { sha256 } = require('./sha256.js');
 /** The text of a checkpoint, which is signed: origin, size and root. */
 const NOTE = /^([!-*,-~]+)\n([1-9]\d{0,8})\n([A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=)\n$/;
 const CLOSING = /^\["scrip closing","([0-9a-f]{64})","(\d{4}-\d\d-\d\d)",/;
+/** What the first closing has as the hash of the day before. */
+const FIRST = '0'.repeat(64);
 /** The kinds of keys, which are their first bytes. */
 const [LOG, WITNESS] = [1, 4];
 const KEY = /^([!-*,-~]+)\+([0-9a-f]{8})\+((?:A[Q-Za-f]|B[A-P])[A-Za-z0-9+/]{42})$/;
@@ -42,14 +44,14 @@ async function compare(proved, { checkpoint, closings }, key) {
   if (origin !== `scrip/${hexOf(leaves[0]).slice(0, 16)}`)
     refuse(`${origin} is not the origin of the published closings: they belong to another installation`);
   const byDay = new Map();
-  let last = '';
+  let [last, hash] = ['', FIRST];
   for (const [at, text] of closings.slice(0, size).entries()) {
     const [, previous, day] =
       CLOSING.exec(text) ?? refuse(`line ${at + 1} of what ${origin} published is no closing`);
-    if (day <= last || (at > 0 && previous !== hexOf(leaves[at - 1])))
+    if (day <= last || previous !== hash)
       refuse(`${day} does not follow the day before it in what ${origin} published`);
     byDay.set(day, text);
-    last = day;
+    [last, hash] = [day, hexOf(leaves[at])];
   }
   for (const text of proved) {
     const day = JSON.parse(text)[2];

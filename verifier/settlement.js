@@ -38,6 +38,7 @@ async function verifySettlement(text, { key, published } = {}) {
     const file = parse(text);
     name = `settlement ${file.settlement.number}`;
     const { settlement, account, proof, checkpoint, payments } = file;
+    requireAmounts(settlement, payments);
     const verifier = new Verifier();
     for (const line of proof) verifier.line(line);
     verifier.end();
@@ -69,6 +70,14 @@ function parse(text) {
   if (file.settlementProof !== VERSION)
     refuse(`it has version ${file.settlementProof}, and this program verifies version ${VERSION}`);
   return file;
+}
+
+/** Requires that all amounts have as many decimals: a point in another place makes them larger or smaller. */
+function requireAmounts({ carried, closing, outstanding, payable }, payments) {
+  const paid = payments.flatMap(({ amount, entries }) => [amount, ...entries.map((each) => each.amount)]);
+  for (const amount of [carried, closing, outstanding, payable, ...paid])
+    if (textOf(minorOf(amount), decimalsOf({ closing })) !== amount)
+      refuse(`${amount} is not written like ${closing}`);
 }
 
 /** Returns the rows of a proof. Their amounts are positive if they increase what the merchant is owed. */

@@ -30,7 +30,7 @@ const HIDDEN = new RegExp(
   `^([1-9]\\d{0,9}) ((?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}${LAST_OF_HASH})?)$`,
 );
 const CLOSING = new RegExp(
-  String.raw`^(\d+)\|${HASH}\|(\d{4}-\d\d-\d\d)\|(${TIME})\|(${TIME})\|([^|]+)\|(${NUMBER})\|` +
+  String.raw`^(\d+)\|${HASH}\|(\d{4}-\d\d-\d\d)\|(${TIME})\|(${TIME})\|([\w/+-]+)\|(${NUMBER})\|` +
     String.raw`(${ID})?\|(${ID})?\|${HASH}\|${HASH}\|(${TIME})$`,
 );
 const BALANCE = ['opening', 'debits', 'credits', 'closing']
@@ -38,8 +38,9 @@ const BALANCE = ['opening', 'debits', 'credits', 'closing']
   .join();
 const TOTALS = new RegExp(
   String.raw`^\{"balances":\[(?:\{"currency":"[A-Z]{3}","account_kind":"[A-Z_]+",${BALANCE}\},?)*\],` +
-    String.raw`"aggregates":\{(?:"\w+":"\w*",?)*\},"ages":"\w*",` +
-    String.raw`"checks":\[(?:\{"name":"[^"\\]*","differing":\[[^\]]*\]\},?)*\],"late":\[(?:"${ID}",?)*\]\}$`,
+    String.raw`"aggregates":\{(?:"[a-z_]+":"[0-9a-f]{64}",?)*\},"ages":"[0-9a-f]{64}",` +
+    String.raw`"checks":\[(?:\{"name":"[^"\\]*","differing":\[(?:[^\]\s][^\]]*)?\]\},?)*\],` +
+    String.raw`"late":\[(?:"${ID}",?)*\]\}$`,
 );
 
 /** A sentence about what is wrong, and where. */
@@ -227,7 +228,7 @@ class Verifier {
       this.#ids = [this.#ids[1], new Set()];
       this.#idsSinceUs = startsUs;
     }
-    this.#slice = { name, start, startsUs, rows: Number(rows), root, tree: new Tree(), lastUs: 0n };
+    this.#slice = { name, start, startsUs, rows: Number(rows), root, tree: new Tree(), lastUs: -1n };
   }
 
   #requireNoSlice() {

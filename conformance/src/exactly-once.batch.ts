@@ -67,12 +67,15 @@ export class Batch {
   readonly #sent: Asked[] = [];
   readonly #answered = new Set<string>();
 
-  /** @param random chooses the calls */
-  constructor(number: number, shared: Shared, random: () => number) {
+  /**
+   * @param random chooses the calls
+   * @param activeShare the share of batches whose vouchers are active from the start
+   */
+  constructor(number: number, shared: Shared, random: () => number, activeShare = 0.8) {
     this.number = number;
     this.#shared = shared;
     this.#random = random;
-    this.#isActive = !shared.variants.includes('b') || random() < 0.8;
+    this.#isActive = !shared.variants.includes('b') || random() < activeShare;
   }
 
   async play(): Promise<void> {
@@ -86,6 +89,7 @@ export class Batch {
   /** Repeats calls that have had their effects, long after them. */
   async revisit(): Promise<void> {
     await this.#ask(this.#order());
+    await this.#ask({ ...this.#order(), quantity: QUANTITY - 1 });
     const answered = this.#sent.filter((asked) => this.#answered.has(keyOf(asked)));
     const redeemed = answered.find((asked) => asked.do === 'redeem');
     const activated = answered.find((asked) => asked.do === 'activate');
@@ -99,9 +103,15 @@ export class Batch {
     await this.#balances();
   }
 
-  /** Orders one voucher, and nothing else: at the end of a run, to spend the float. @returns the code */
-  async order(amount: number): Promise<string | null> {
-    return (await this.#untilAnswered({ ...this.#order(), quantity: 1, amount })).code;
+  /** At the end of a run: makes a voucher that costs nothing yet, unless an order will spend the float. */
+  async prepare(): Promise<void> {
+    if (!this.#isActive) await this.#take({ ...this.#order(), quantity: 1 });
+  }
+
+  /** Orders or activates one voucher, to spend the float. @returns the code */
+  async spend(amount: number): Promise<string | null> {
+    const asked = this.#isActive ? { ...this.#order(), quantity: 1 } : this.#activation(0);
+    return (await this.#untilAnswered({ ...asked, amount })).code;
   }
 
   #order(): Asked {
@@ -113,10 +123,17 @@ export class Batch {
   async #generate(): Promise<void> {
     const order = this.#order();
     await this.#atOnce([order, order]);
+    await this.#take(order);
+  }
+
+  /** Orders vouchers until they are there. */
+  async #take(order: Asked): Promise<void> {
     const { code } = await this.#untilAnswered(order);
     if (code === '50')
       throw new Refused(`the float is spent: a run needs ${QUANTITY * VALUE} for each of its batches`);
-    if (code !== '00') throw new Refused(`an order of ${QUANTITY} vouchers is refused (${code})`);
+    if (code !== '00') throw new Refused(`an order of ${order.quantity} vouchers is refused (${code})`);
+    if (this.#vouchers.length !== order.quantity)
+      throw new Refused(`an order of ${order.quantity} vouchers shows ${this.#vouchers.length}`);
   }
 
   async #activate(): Promise<void> {
@@ -125,6 +142,7 @@ export class Batch {
     const rival = this.#activation(0);
     await this.#atOnce([...all, ...(first ? [first] : []), rival]);
     for (const each of [...all, rival]) await this.#untilAnswered(each);
+    await this.#ask({ ...rival, voucher: 1 });
   }
 
   #activation(voucher: number): Asked {
@@ -142,7 +160,13 @@ export class Batch {
     else if (die < 0.5) await this.#atOnce([first, rival, rival]);
     else if (die < 0.75) await this.#update(known, first);
     else if (die < 0.9) await this.#atOnce([this.#inOther(known), this.#lookUp(known), first]);
-    else await this.#atOnce([{ ...known, amount: (known.amount ?? 0) + 1 }, this.#wrongly(known), first]);
+    else await this.#atOnce([this.#misused(known), this.#wrongly(known), first]);
+  }
+
+  /** The reference of a redemption for another amount, or for another voucher. */
+  #misused(known: Asked): Asked {
+    if (this.#random() < 0.5) return { ...known, amount: (known.amount ?? 0) + 1 };
+    return { ...known, voucher: USED - 1 - (known.voucher ?? 0) };
   }
 
   /** Updates of one redemption, and a redemption of the same voucher. */
@@ -270,7 +294,9 @@ export class Batch {
     const { code, replayed, data } = reply;
     const shows = code === '00' || code === '58';
     if (shows) this.#answered.add(keyOf(asked));
-    if (shows && asked.do === 'generate') this.#vouchers = data?.vouchers ?? [];
+    // The first answer counts: the alias of a later one shows whether it has the same vouchers.
+    if (shows && asked.do === 'generate' && this.#vouchers.length === 0)
+      this.#vouchers = data?.vouchers ?? [];
     const seen = shows ? this.#seen(asked, data) : { shown: null, ids: [] };
     return { to: this.#shared.now(), code, replayed, ...seen };
   }

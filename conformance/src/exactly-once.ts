@@ -51,8 +51,12 @@ const KEPT_MAX = 500;
 /** Wrong PINs that no service takes for guessing: a few, or a small share of the calls. */
 const GUESSES_FREE = 40;
 const GUESS_SHARE_MAX = 0.006;
-/** Orders at the end: each step asks for half of the last one, more often than there is float for. */
+/**
+ * Orders and activations at the end: each step asks for half of the last one, more often than there is float
+ * for.
+ */
 const DRAIN_FROM = 65_536;
+const DRAIN_ORDERS = 0.5;
 const DRAIN_RIVALS = 3;
 const DRAIN_ROUNDS_MAX = 50;
 
@@ -171,9 +175,9 @@ class Run {
     }
   }
 
-  #newBatch(): Batch {
+  #newBatch(activeShare?: number): Batch {
     const number = ++this.#batches;
-    return new Batch(number, this.#shared, randomBy(this.#plan.seed * 1_000_003 + number));
+    return new Batch(number, this.#shared, randomBy(this.#plan.seed * 1_000_003 + number), activeShare);
   }
 
   /** Keeps a batch to look at it later; of many a sample from the whole run. */
@@ -198,15 +202,16 @@ class Run {
     this.#restarts++;
   }
 
-  /** Spends what is left of the float. At each step no more than one of the orders can be paid. */
+  /** Spends what is left of the float. At each step no more than one of the rivals can be paid. */
   async #drain(): Promise<void> {
     let rounds = 0;
     for (let amount = DRAIN_FROM; amount >= 1; ) {
       this.#checkInterrupted();
-      const orders = Array.from({ length: DRAIN_RIVALS }, () => this.#newBatch().order(amount));
-      const codes = await Promise.all(orders);
+      const rivals = Array.from({ length: DRAIN_RIVALS }, () => this.#newBatch(DRAIN_ORDERS));
+      await Promise.all(rivals.map((rival) => rival.prepare()));
+      const codes = await Promise.all(rivals.map((rival) => rival.spend(amount)));
       if (codes.some((code) => code !== '00' && code !== '50' && code !== '61'))
-        throw new Refused(`an order of a voucher of ${amount} is refused (${codes.join(', ')})`);
+        throw new Refused(`a voucher of ${amount} is refused (${codes.join(', ')})`);
       if (codes.includes('00') && !codes.includes('50')) rounds++;
       else amount /= 2;
       if (rounds > DRAIN_ROUNDS_MAX) return;

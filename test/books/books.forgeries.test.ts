@@ -234,6 +234,22 @@ test('what cannot be is refused by both programs, although all hashes are right'
     rowsOf(forged)[0]?.rows.pop();
     await refused(writeProof(forged), /2026-03-02: the rows do not add up to the totals of USD/);
   });
+  const forms = {
+    '"ages":"': '"ages":"z',
+    '"aggregates":{"': '"aggregates":{"A',
+    '"differing":[': '"differing":[ ',
+  };
+  for (const [right, wrong] of Object.entries(forms))
+    await t.test(`totals with ${wrong}`, async () => {
+      const forged = readProof(whole);
+      const [day = assert.fail()] = forged.days;
+      day.totals = day.totals.replace(right, wrong);
+      await refused(writeProof(forged), /2026-03-02: the totals are not in their form/);
+    });
+  await t.test('a time zone that is none', async () => {
+    const forged = readProof(whole).days[0]?.closing[5] ?? '';
+    await refused(whole.replaceAll(`|${forged}|`, `|${forged} |`), /^refused: line \d+ is cut off/);
+  });
   await t.test('a row that is booked again as a late row, once or twice', async () => {
     // The row is new, or one of the first day. It stands on later days.
     for (const days of [[2], [1, 3]]) {

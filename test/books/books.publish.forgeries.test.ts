@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { compare, Verifier } from '@scrip/verifier';
 import fc from 'fast-check';
-import { checkpointOf, signCheckpoint } from '../../src/books/checkpoint.ts';
+import { checkpointOf, KINDS, signCheckpoint, verifierKey } from '../../src/books/checkpoint.ts';
 import { compareWith, publishBooks, readPublished } from '../../src/books/publish.ts';
 import type { Service } from '../../src/context.ts';
 import { openLedger, sell } from '../support/books.ts';
@@ -42,17 +42,17 @@ before(async () => {
 });
 
 /** What both verifiers say of the proof and of what was published: the same. */
-async function saidOf(checkpoint: string, closings: string): Promise<string> {
+async function saidOf(checkpoint: string, closings: string, by = key): Promise<string> {
   const lines = closings.split('\n');
   const verifier = new Verifier();
   verifier.piece(proof);
   const sentence = verifier.end();
-  const said = await compare(verifier.closings, { checkpoint, closings: lines.filter(Boolean) }, key).then(
+  const said = await compare(verifier.closings, { checkpoint, closings: lines.filter(Boolean) }, by).then(
     () => sentence,
     (error: Error) => `refused: ${error.message}`,
   );
   const expected = [said === sentence ? 0 : 1, said];
-  assert.deepEqual(await run(PROGRAMS.Python, proof, { checkpoint, closings: lines, key }), expected);
+  assert.deepEqual(await run(PROGRAMS.Python, proof, { checkpoint, closings: lines, key: by }), expected);
   return said;
 }
 
@@ -106,4 +106,15 @@ test('a line that is no closing is refused in one line, even if the installation
       /^refused: line 4 of what \S+ published is no/,
     );
   }
+});
+
+test('a first day that follows another one is refused, even if the installation signed it', async () => {
+  const closings = [(whole['closings'] ?? '').split('\n', 1)[0]?.replace('"0000', '"0001') ?? ''];
+  const [signer = assert.fail()] = service.keys.signers();
+  const checkpoint = checkpointOf(closings);
+  const by = verifierKey(checkpoint.origin, KINDS.log, signer.publicKey);
+  assert.match(
+    await saidOf(signCheckpoint(checkpoint, [signer]), closings.join('\n'), by),
+    /^refused: 2026-03-02 does not follow the day before it in what/,
+  );
 });

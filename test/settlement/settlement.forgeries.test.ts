@@ -186,6 +186,7 @@ test('a file that cannot be a proof is refused in one line', async () => {
     /states that 9\.71 is payable, and 97\.10 less 0\.00 would be/,
   );
   await refused(whole.replace('"carried":"0.00"', '"carried":"0x0"'), /0x0 is no amount/);
+  await refused(whole.replace('"payable":"97.10"', '"payable":"9710"'), /9710 is not written like 97\.10/);
   const stranger = signerOf(Buffer.alloc(32, 9));
   const forged: ForgedSettlement = JSON.parse(whole);
   forged.checkpoint.note = signCheckpoint(checkpointOf(published.closings), [stranger]);

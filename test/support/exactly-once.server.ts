@@ -40,6 +40,10 @@ export const FAULTS = [
   'finds no transaction after a while',
   'shows a replay with the amount of now',
   'shows a replay with the time of now',
+  'redeems again under a reference of another voucher',
+  'generates again under a reference of another quantity',
+  'lets activations at the same time spend more than the float',
+  'shows the vouchers of a batch again in another order',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
@@ -136,8 +140,11 @@ class Server {
   async generate({ reference, quantity, amount, value = amount }: Fields): Promise<Result> {
     const known = this.#lasting(this.#orders.get(reference), 'forgets batches after a while');
     await this.#gap('generates copies at the same time twice');
-    if (known && (known.quantity !== quantity || known.value !== value)) return refuse('94');
-    if (known) return { code: '00', data: known, replayed: true };
+    const isOther = known && (known.quantity !== quantity || known.value !== value);
+    const isNew =
+      !known || (isOther && this.#fault === 'generates again under a reference of another quantity');
+    if (isOther && !isNew) return refuse('94');
+    if (!isNew) return { code: '00', data: this.#orderAgain(known), replayed: true };
     const left = this.#float - quantity * (value ?? 0);
     if (left < 0) return refuse('50');
     await this.#gap('spends more than the float');
@@ -146,6 +153,11 @@ class Server {
     const order = { transactionId: randomUUID(), quantity, value, vouchers, bookedAt: Date.now() };
     this.#orders.set(reference, order);
     return { code: '00', data: order };
+  }
+
+  #orderAgain(order: Order): Order {
+    const isMixed = this.#fault === 'shows the vouchers of a batch again in another order';
+    return isMixed ? { ...order, vouchers: order.vouchers.toReversed() } : order;
   }
 
   #newVoucher(balance: number | null): Voucher {
@@ -172,7 +184,7 @@ class Server {
     return isRight(voucher, fields) ? undefined : '55';
   }
 
-  activate({ serialNumber, value, reference }: Fields): Result {
+  async activate({ serialNumber, value, reference }: Fields): Promise<Result> {
     const voucher = this.#vouchers[serialNumber];
     const known = this.#lasting(this.#activations.get(reference), 'forgets activations after a while');
     if (!voucher) return refuse('14');
@@ -180,8 +192,11 @@ class Server {
     if (known) return { code: '00', data: known, replayed: true };
     if (voucher.balance !== null) return refuse('41');
     if (value > this.#float) return refuse('50');
-    this.#float -= value;
-    return { code: '00', data: this.#book(this.#activations, reference, voucher, value, value) };
+    const left = this.#float - value;
+    const data = this.#book(this.#activations, reference, voucher, value, value);
+    await this.#gap('lets activations at the same time spend more than the float');
+    this.#float = left;
+    return { code: '00', data };
   }
 
   #book(
@@ -207,11 +222,12 @@ class Server {
     return this.#fault === fault && known && Date.now() - known.bookedAt > WINDOW_MS ? undefined : known;
   }
 
-  #known(reference: string): Entry | undefined {
+  #known(reference: string, voucher: Voucher | undefined): Entry | undefined {
     const known = this.#lasting(this.#redemptions.get(reference), 'forgets redemptions after a while');
-    return this.#fault === 'redeems again after a reversal' && known?.update?.amount === 0
-      ? undefined
-      : known;
+    const isFree =
+      (this.#fault === 'redeems again after a reversal' && known?.update?.amount === 0) ||
+      (this.#fault === 'redeems again under a reference of another voucher' && known?.voucher !== voucher);
+    return isFree ? undefined : known;
   }
 
   /** The reference as the server keeps it. */
@@ -248,7 +264,7 @@ class Server {
     const isApart = this.#fault === 'keeps the references of the variants apart';
     const reference = isApart ? `${variant}${fields.reference}` : fields.reference;
     const voucher = this.#find(fields);
-    const known = this.#known(reference);
+    const known = this.#known(reference, voucher);
     await this.#gap('books copies at the same time twice');
     if (!voucher) return refuse('14');
     if (known && (known.voucher !== voucher || known.amount !== amount)) return refuse('94');

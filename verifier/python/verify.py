@@ -40,14 +40,14 @@ ROW = re.compile(
 HIDDEN = re.compile(f"{COUNT} ((?:{BASE64}{{4}})*(?:{BASE64}[AQgw]==|{BASE64}{{2}}{LAST_OF_HASH})?)")
 DAY = "([0-9]{4}-[0-9]{2}-[0-9]{2})"
 CLOSING = re.compile(
-    f"([0-9]+)[|]{HASH}[|]{DAY}[|]{TIME}[|]{TIME}[|]([^|]+)[|]{NUMBER}[|]{ID}?[|]{ID}?"
+    f"([0-9]+)[|]{HASH}[|]{DAY}[|]{TIME}[|]{TIME}[|]([A-Za-z0-9_/+-]+)[|]{NUMBER}[|]{ID}?[|]{ID}?"
     f"[|]{HASH}[|]{HASH}[|]{TIME}"
 )
 BALANCE = ",".join(f'"{name}":"(0|-?[1-9][0-9]{{0,18}})"' for name in ("opening", "debits", "credits", "closing"))
 TOTALS = re.compile(
     r'\{"balances":\[(\{"currency":"[A-Z]{3}","account_kind":"[A-Z_]+",'
-    rf'{BALANCE}\}},?)*\],"aggregates":\{{("[0-9a-z_]+":"{HEX}*",?)*\}},"ages":"{HEX}*",'
-    rf'"checks":\[(\{{"name":"[^"\\]*","differing":\[[^]]*\]\}},?)*\],"late":\[("{ID}",?)*\]\}}'
+    rf'{BALANCE}\}},?)*\],"aggregates":\{{("[a-z_]+":"{HEX}{{64}}",?)*\}},"ages":"{HEX}{{64}}",'
+    rf'"checks":\[(\{{"name":"[^"\\]*","differing":\[([^]\s][^]]*)?\]\}},?)*\],"late":\[("{ID}",?)*\]\}}'
 )
 NOTE = re.compile(rf"([!-*,-~]+)\n([1-9][0-9]{{0,8}})\n{HASH}\n")
 PUBLISHED = re.compile(f'\\["scrip closing","({HEX}{{64}})","{DAY}",')
@@ -342,7 +342,7 @@ def compare(proved, folder, key):
         found = PUBLISHED.match(text)
         check(found, f"line {at + 1} of what {origin} published is no closing")
         previous, day = found.groups()
-        follows = day > last and (at == 0 or previous == hashes[at - 1].hex())
+        follows = day > last and previous == (hashes[at - 1].hex() if at else "0" * 64)
         check(follows, f"{day} does not follow the day before it in what {origin} published")
         by_day[day], last = text, day
     for day, text in ((json.loads(text)[2], text) for text in proved):
