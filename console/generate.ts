@@ -107,9 +107,19 @@ const asHelp = (description: string) =>
     .replace(/, in (major units|base64)\b/g, '')
     .replace(/\b(null|left out|Left out):/g, (word) => (word === 'Left out:' ? 'Empty:' : 'empty:'));
 
+const wordsIn = (text: string) => text.toLowerCase().match(/[a-z0-9]+/g) ?? [];
+
+/** Whether a text only repeats what stands above it: `The name of the product.` below the field `Name`. */
+function repeats(text: string, ...above: readonly string[]): boolean {
+  const small = ['a', 'an', 'the', 'of', 'from', 'in', 'is', 'id', 'voucher', 'vouchers'];
+  const said = new Set([...small, ...wordsIn(above.join(' '))]);
+  return wordsIn(text).every((word) => said.has(word));
+}
+
 /** Adds what belongs into a field. Of a thing that is chosen by its name, nobody needs to know the id. */
 function addHelp(operation: string, { name, description = '' }: Field): void {
-  if (description === '' || /^The (id|code) of /.test(description)) return;
+  const label = `${fields.get(name) ?? ''} ${labelOf(name)}`;
+  if (/^The (id|code) of /.test(description) || repeats(description, label, operation)) return;
   help.set(`${operation}.${name}`, asHelp(description));
 }
 
@@ -128,7 +138,7 @@ for (const api of OPERATOR_APIS) {
   const { operations, shapes } = readDocument(document as never, api.name);
   for (const { name, method, summary = '', fields: own } of operations.values()) {
     if (method === 'GET') continue;
-    help.set(name, summary);
+    if (!repeats(summary, name, actions.get(name) ?? '')) help.set(name, summary);
     for (const field of own) addHelp(name, field);
   }
   await write(

@@ -32,11 +32,16 @@ import {
   requireBatch,
 } from './batch.ts';
 import { cancelBatch } from './cancel.ts';
-import { countExports, ExportSchema, listExports } from './export.ts';
+import { countExports, ExportSchema, listExports, SHEETS_MAX } from './export.ts';
 import { generateWithin, newReference } from './generate.ts';
 
 const Ordered = Type.Object({ ...BatchProgress.properties, expiryDate: Time, replayed: Type.Boolean() });
-const Shown = Type.Object({ ...BatchWithVouchers.properties, exports: Count, lastExport: NullableTime });
+const Shown = Type.Object({
+  ...BatchWithVouchers.properties,
+  exports: Count,
+  lastExport: NullableTime,
+  sheetsMax: { ...Count, description: 'The most vouchers that printed sheets hold.' },
+});
 
 export type OrderedBatch = Static<typeof Ordered>;
 
@@ -161,7 +166,7 @@ const show = reading({
   roles: SEE_VOUCHERS,
   async run({ service: { readDb } }, { transactionId }) {
     const batch = await requireBatch(readDb, transactionId);
-    return { ...batch, ...(await countExports(readDb, batch.id)) };
+    return { ...batch, ...(await countExports(readDb, batch.id)), sheetsMax: SHEETS_MAX };
   },
 });
 

@@ -98,6 +98,12 @@ export async function readVouchersOf(service: Service, transactionId: string, mo
   return vouchers;
 }
 
+/**
+ * The largest batch that is printed as sheets, which takes a core half a minute. Larger batches are for a
+ * printer, who lays out the CSV.
+ */
+export const SHEETS_MAX = 10_000;
+
 /** Returns a batch that can be exported. @throws Problem */
 export async function requireExportable(
   { readDb }: Service,

@@ -32,6 +32,7 @@ import {
   exportReplacement,
   findReplacement,
   requireExportable,
+  SHEETS_MAX,
   type Write,
 } from './export.ts';
 import { describeCards, drawSheets, passphraseOf } from './sheets.ts';
@@ -45,11 +46,6 @@ import { describeCards, drawSheets, passphraseOf } from './sheets.ts';
 /** Long enough to print on the next working day, but no lasting access to the codes. */
 const VALID_MS = 24 * HOUR_MS;
 const LISTED_MAX = 50;
-/**
- * The largest batch, which takes a core half a minute. Larger batches are for a printer, who lays out the
- * CSV.
- */
-const VOUCHERS_MAX = 10_000;
 
 type Language = (typeof LANGUAGES)[number];
 
@@ -96,10 +92,10 @@ const order = changing({
 /** Returns a batch that can be printed here. @throws Problem */
 export async function requirePrintable({ service }: Caller, transactionId: string) {
   const batch = await requireExportable(service, transactionId);
-  if (batch.open > VOUCHERS_MAX)
+  if (batch.open > SHEETS_MAX)
     throw new Problem(
       'conflict',
-      `sheets hold up to ${VOUCHERS_MAX} vouchers: an operator exports a larger batch on the machine`,
+      `sheets hold up to ${SHEETS_MAX} vouchers: an operator exports a larger batch on the machine`,
     );
   return batch;
 }

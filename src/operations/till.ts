@@ -21,7 +21,7 @@ import { repeatUpdate } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
 import { Code, Gtin, Line, Money, Opening, Pin, SerialNumber, Text, Time } from '../schema.ts';
 import { noteCashier } from '../transactions/cashiers.ts';
-import { showTransaction, TransactionSchema, transactions } from '../transactions/transactions.ts';
+import { ShownSchema, transactions } from '../transactions/transactions.ts';
 import { activate } from '../vouchers/activate.ts';
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/show.ts';
@@ -85,8 +85,8 @@ const BookedReference = TillReference(
 const CARD = none('The balance of a card; its history is that of all merchants.');
 
 const Booked = Type.Object({
-  transaction: TransactionSchema,
-  ...Type.Pick(TransactionSchema, ['voucherCode', 'serialNumber', 'currency']).properties,
+  transaction: ShownSchema,
+  ...Type.Pick(ShownSchema, ['voucherCode', 'serialNumber', 'currency']).properties,
   balance: Money(CARD, 'The balance of the voucher after this transaction.'),
   replayed: Type.Boolean({ description: 'Whether an earlier copy of the request was booked.' }),
 });
@@ -98,7 +98,8 @@ const Booked = Type.Object({
 async function booked(caller: Caller, id: string, replayed: boolean): Promise<Static<typeof Booked>> {
   const { db, buckets } = caller.service;
   // A standby may not have the transaction yet.
-  const transaction = await showTransaction({ ...caller.service, readDb: db }, id);
+  const service = { ...caller.service, readDb: db };
+  const transaction = await transactions.show.run({ ...caller, service }, { transactionId: id });
   const { voucherCode, serialNumber, currency } = transaction;
   const serial = BigInt(serialNumber as string);
   const [row] = await db.query<{ balance: bigint }>(sql`

@@ -61,12 +61,17 @@ export const TransactionSchema = Type.Object({
 
 export type Transaction = Static<typeof TransactionSchema>;
 
-const ShownSchema = Type.Object({
+/** One transaction, with what can still be done about it. */
+export const ShownSchema = Type.Object({
   ...TransactionSchema.properties,
   refundable: Nullable(
     Money(none('What a redemption took, less its refunds: they are in the history of its voucher.')),
     { description: 'What can still be refunded of a redemption; null for others.' },
   ),
+  correctedBy: Nullable(TransactionId, {
+    description:
+      'What corrected this redemption, the new one or else the reversal, or this top-up; null: nothing did.',
+  }),
 });
 
 type Row = Omit<Transaction, 'voucherCode' | 'bookedBy'> & { readonly voucherCode: Buffer | null };
@@ -134,6 +139,22 @@ select case when exists (select from cards where replaced_by is null and closed 
 from journal r left join redemption_updates u on u.bucket = ${bucket} and u.original_id = r.id
 where r.bucket = ${bucket} and r.id = ${id}::uuid`);
   return row?.left ?? null;
+}
+
+/** Returns the transaction that corrected a redemption or a top-up, as both can be once. */
+async function findCorrection({ readDb, buckets }: Service, shown: Transaction): Promise<string | null> {
+  const { transactionId: id, kind, serialNumber, merchantId, timestamp } = shown;
+  const query =
+    kind === 'TOP_UP'
+      ? sql`
+select id from journal
+where merchant_id = ${Number(merchantId)} and kind = 'FLOAT_CORRECTION' and original_id = ${id}::uuid
+  and id >= id_floor(${timestamp}::timestamptz, '-2 hours')`
+      : sql`
+select coalesce(new_id, reversal_id) as id from redemption_updates
+where bucket = ${buckets.ofSerial(BigInt(serialNumber ?? 0))} and original_id = ${id}::uuid`;
+  const [row] = await readDb.query<{ id: string }>(query);
+  return row?.id ?? null;
 }
 
 /** The fields that the list of a merchant shows. */
@@ -206,7 +227,11 @@ const show = reading({
   roles: SEE_VOUCHERS,
   async run({ service }, { transactionId }) {
     const shown = await showTransaction(service, transactionId);
-    return { ...shown, refundable: await findRefundable(service, shown) };
+    const [refundable, correctedBy] = await Promise.all([
+      findRefundable(service, shown),
+      findCorrection(service, shown),
+    ]);
+    return { ...shown, refundable, correctedBy };
   },
 });
 

@@ -9,6 +9,7 @@ import { createService, type Operator } from '../../src/context.ts';
 import { idAt, newId } from '../../src/ledger/id.ts';
 import { getAccount, post } from '../../src/ledger/journal.ts';
 import { topUp } from '../../src/merchants/floats.ts';
+import { transactions } from '../../src/transactions/transactions.ts';
 import { activate } from '../../src/vouchers/activate.ts';
 import { showVoucher } from '../../src/vouchers/show.ts';
 import { type Ledger, openLedger, product, sell } from '../support/books.ts';
@@ -60,6 +61,8 @@ test('a top-up is corrected once, also by a process whose clock is behind', asyn
   await post(service.db, { ...movement, now });
   const again = correctTopUp(operator, { topUp: wrong, amountMinor: 700n, reference: 'two' });
   await assert.rejects(again, { code: '58' });
+  const shown = await transactions.show.run(operator, { transactionId: originalId });
+  assert.equal(shown.correctedBy, id);
 });
 
 test('slices are sealed up to the first expiry that is not swept, so it is dated at its expiry', async (t) => {

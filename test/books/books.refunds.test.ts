@@ -68,6 +68,9 @@ for (const buckets of [1, 3]) {
     await correct(shop, 'sale', 12);
     await assert.rejects(refund(ledger, shop, 'sale', 2.01, 'back 3'), { code: '51' });
     assert.equal(await refundable(ledger, transactionId), 2);
+    const { correctedBy } = await transactions.show.run(ledger.operator, { transactionId });
+    const correction = await transactions.show.run(ledger.operator, { transactionId: String(correctedBy) });
+    assert.deepEqual([correction.originalTransactionId, correction.amount], [transactionId, 12]);
     await refund(ledger, shop, 'sale', 2, 'back 3');
     assert.equal(await refundable(ledger, transactionId), 0);
     assert.equal(await leftOn(shop, card.serial), 100);

@@ -326,7 +326,8 @@ export const de: Catalogue = {
     booked: 'Gebucht',
     declined: 'Abgelehnt',
     openVoucher: 'Gutschein öffnen',
-    openOriginal: 'Korrigierte Einlösung öffnen',
+    openOriginal: 'Ursprüngliche Buchung öffnen',
+    openCorrection: 'Korrektur öffnen',
   },
   batch: {
     exports: 'Exporte',
@@ -339,6 +340,8 @@ export const de: Catalogue = {
     print: 'Druckbögen',
     printHow:
       'Ein PDF mit einer Karte je Gutschein, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',
+    printMax: (most: string) =>
+      `Bögen fassen bis zu ${most} Gutscheine. Exportieren Sie diese Bestellung auf der Maschine: scrip batch export.`,
     card: 'Ersatzkarte',
     cardHow:
       'Ein PDF allein mit der neuen Karte, versiegelt mit einem Kennwort: Wer es bestellt, lädt die Datei herunter; wer zustimmt, erfährt das Kennwort.',

@@ -312,7 +312,8 @@ export const en = {
     booked: 'Booked',
     declined: 'Declined',
     openVoucher: 'Open the voucher',
-    openOriginal: 'Open the corrected redemption',
+    openOriginal: 'Open the original transaction',
+    openCorrection: 'Open the correction',
   },
   batch: {
     exports: 'Exports',
@@ -325,6 +326,8 @@ export const en = {
     print: 'Printed sheets',
     printHow:
       'A PDF with a card for each voucher, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is shown the passphrase.',
+    printMax: (most: string) =>
+      `Sheets hold up to ${most} vouchers. Export this batch on the machine: scrip batch export.`,
     card: 'Replacement card',
     cardHow:
       'A PDF with the new card alone, sealed with a passphrase: the person who orders it downloads the file, and the person who approves it is shown the passphrase.',

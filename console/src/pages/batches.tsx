@@ -48,6 +48,7 @@ const IN_HEAD = [
   'open',
   'activated',
   'balance',
+  'sheetsMax',
 ];
 
 export function Thing() {
@@ -64,13 +65,13 @@ export function Thing() {
   });
   if (!thing) return instead;
   const given = { transactionId };
-  const { status, quantity, produced, currency } = thing;
+  const { status, quantity, produced, currency, open, sheetsMax } = thing;
   const isRunning = status === 'PROCESSING';
   // What was canceled is neither printed nor blocked.
-  const concerned = format.number(isRunning ? quantity : thing.open);
+  const concerned = format.number(isRunning ? quantity : open);
   const effect = texts.batch.effect(concerned, `${format.money(thing.balance, currency)}`);
   // Of one whose vouchers are all canceled, nothing can be downloaded, printed or blocked.
-  const isUsable = status === 'COMPLETED' && thing.open > 0;
+  const isUsable = status === 'COMPLETED' && open > 0;
   return (
     <>
       <PageHead
@@ -121,7 +122,14 @@ export function Thing() {
             <Panel title={texts.details} padded>
               <Fields of={thing} answer="batch.show" without={IN_HEAD} />
             </Panel>
-            {offers('sheets.order') && isUsable && (
+            {offers('sheets.order') && isUsable && open > sheetsMax && (
+              <Panel title={texts.batch.print} padded>
+                <Text size="sm" className="quiet">
+                  {texts.batch.printMax(format.number(sheetsMax))}
+                </Text>
+              </Panel>
+            )}
+            {offers('sheets.order') && isUsable && open <= sheetsMax && (
               <Sheets
                 title={texts.batch.print}
                 how={texts.batch.printHow}

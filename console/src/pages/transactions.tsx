@@ -102,7 +102,11 @@ export function Thing() {
   const amount = `${format.money(thing.amount, thing.currency)}`;
   const effect = `${amount} · ${thing.voucherCode}`;
   const figures = operations?.get('transaction.show')?.figures;
-  const { serialNumber: serial, originalTransactionId: original } = thing;
+  const { serialNumber: serial } = thing;
+  const others = [
+    { id: thing.originalTransactionId, text: texts.transactions.openOriginal },
+    { id: thing.correctedBy, text: texts.transactions.openCorrection },
+  ];
   return (
     <>
       <PageHead
@@ -135,7 +139,8 @@ export function Thing() {
                 if (made) void navigate({ to: `/transactions/${made['transactionId']}` });
               },
             },
-          thing.kind === 'TOP_UP' && { name: 'float.correct', given, effect: amount, isDanger: true },
+          thing.kind === 'TOP_UP' &&
+            thing.correctedBy === null && { name: 'float.correct', given, effect: amount, isDanger: true },
         ]}
         of="transaction.show"
         given={given}
@@ -144,7 +149,7 @@ export function Thing() {
         <Fields
           of={thing}
           answer="transaction.show"
-          without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId']}
+          without={['transactionId', 'kind', 'refundStatus', 'originalTransactionId', 'correctedBy']}
         />
         <Group className="links">
           {serial !== null && door === 'operator' && (
@@ -152,10 +157,13 @@ export function Thing() {
               {texts.transactions.openVoucher}
             </Anchor>
           )}
-          {original !== null && (
-            <Anchor component={Link} to={`/transactions/${original}`} size="sm">
-              {texts.transactions.openOriginal}
-            </Anchor>
+          {others.map(
+            ({ id, text }) =>
+              id !== null && (
+                <Anchor key={id} component={Link} to={`/transactions/${id}`} size="sm">
+                  {text}
+                </Anchor>
+              ),
           )}
         </Group>
       </Panel>

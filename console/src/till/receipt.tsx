@@ -34,18 +34,21 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
   const money = (amount: number) => format.money(Math.abs(amount), currency);
   const onDone = (answer: object) => onChanged(answer as Receipt);
   const given = { reference: transaction.reference ?? transaction.transactionId };
-  const { refundStatus } = transaction;
+  const { refundStatus, refundable } = transaction;
   // Whatever this receipt sends twice is one refund.
   const [refundReference] = useState(() => `refund-${crypto.randomUUID()}`);
-  const isOpen = transaction.kind === 'REDEMPTION' && refundStatus === null;
+  // What was refunded, even in part, is not corrected any more.
+  const isRedemption = transaction.kind === 'REDEMPTION';
+  const isWhole = isRedemption && refundStatus === null && refundable === transaction.amount;
   const acts: Acts = [
-    isOpen && { name: 'till.correct', given, onDone },
-    // A corrected sale too, up to what is left of it.
-    transaction.kind === 'REDEMPTION' && {
-      name: 'till.refund',
-      given: { reference: saleOf(transaction), refundReference },
-      onDone,
-    },
+    isWhole && { name: 'till.correct', given, onDone },
+    // A corrected sale too, up to what is left of it, which its correction does not say.
+    isRedemption &&
+      refundable !== 0 && {
+        name: 'till.refund',
+        given: { reference: saleOf(transaction), refundReference },
+        onDone,
+      },
     transaction.kind === 'ACTIVATION' && { name: 'till.void', given, isDanger: true, onDone },
   ];
   return (

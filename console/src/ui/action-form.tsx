@@ -159,7 +159,8 @@ export function ActionForm({ act, operation, hold, close }: Props) {
   const problems = error instanceof ApiProblem ? error.fields : [];
   const isWrong = (field: Field) => problems.some((each) => each.field === field.name);
   const isChanged = error instanceof ApiProblem && error.code === 'effect-changed';
-  const ordered = name === 'batch.generate' && cost({ ...given, ...values });
+  const ordered = cost({ ...given, ...values });
+  const does = textOf(name, language);
   const effect = isChanged ? (
     <Stated operation={act.proposed ?? name} of={error.statement as Statement} />
   ) : typeof act.effect === 'function' ? (
@@ -171,7 +172,7 @@ export function ActionForm({ act, operation, hold, close }: Props) {
     <Stack gap="md">
       <form ref={focusesFirst} onSubmit={submits(() => mutate(isChanged ? error.effect : undefined))}>
         <Stack gap="md">
-          <Text size="sm">{textOf(name, language)}</Text>
+          {does && <Text size="sm">{does}</Text>}
           {(effect || ordered) && (
             <Alert color={isDanger ? 'red' : 'accent'} variant="light" title={texts.effect} role="note">
               {effect}

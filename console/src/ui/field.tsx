@@ -27,9 +27,9 @@ const hintOf: Readonly<Record<Language, (operation: string, field: string) => st
   de: (operation, field) => hints[`${operation}.${field}`] ?? hints[field],
 };
 
-/** What an operation does. */
+/** What an operation does; undefined if its name says it. */
 export const textOf = (operation: string, language: Language) =>
-  (language === 'de' && hints[operation]) || `${help[operation]}.`;
+  (language === 'de' && hints[operation]) || (help[operation] && `${help[operation]}.`);
 
 /** The length from which a text gets several lines. */
 const LONG = 500;
