@@ -300,7 +300,7 @@ export const de: Catalogue = {
     chart: 'Diagramm',
     table: 'Tabelle',
     currency: 'Währung',
-    nothing: 'Noch gibt es keine Zahlen.',
+    nothing: 'Noch gibt es keine Zahlen. Sie kommen mit den ersten Gutscheinen.',
     outstanding: 'Ausstehend, 90 Tage',
     months: 'Ausgegeben, eingelöst, verfallen',
     expiring: 'Verfällt innerhalb von 12 Monaten',

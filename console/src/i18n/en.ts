@@ -286,7 +286,7 @@ export const en = {
     chart: 'Chart',
     table: 'Table',
     currency: 'Currency',
-    nothing: 'There are no figures yet.',
+    nothing: 'There are no figures yet. They come with the first vouchers.',
     outstanding: 'Outstanding, 90 days',
     months: 'Issued, redeemed, expired',
     expiring: 'Expiring within 12 months',

@@ -110,9 +110,15 @@ export function Thing() {
     !isMine && mayDecide && { name: 'approval.reject', effect, given, isDanger: true },
   ];
   const { maker: _maker, checker: _checker, ...rest } = thing;
-  // What the effect and the statement do not say: the effect names the thing whose number it is.
-  const isSaid = ([name, value]: [string, unknown]) =>
-    name === 'id' ? Boolean(thing.effect?.length) : thing.statement.values[name] === value;
+  // What the effect and the statement do not say: the effect names the thing whose number it is, and an amount
+  // of the statement has its currency.
+  const { values } = thing.statement;
+  const parts = Object.values(values).flatMap((value) => [value, ...String(value).split(' ')]);
+  const isSaid = ([name, value]: [string, unknown]) => {
+    if (name === 'id') return Boolean(thing.effect?.length);
+    if (name === 'merchantId') return values['merchant'] != null;
+    return parts.some((part) => part === value || (typeof value === 'number' && Number(part) === value));
+  };
   const input = Object.entries(thing.input).filter((each) => !isSaid(each));
   const shown = {
     ...rest,

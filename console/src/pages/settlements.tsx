@@ -60,6 +60,7 @@ export function Screen() {
             of="settlement.files"
             title={texts.settlement.files}
             columns={['madeAt', 'format', 'settlements', 'madeBy', 'again', 'sha256']}
+            empty={<Empty text={texts.empty.files} />}
           />
         )}
       </Stack>

@@ -91,7 +91,7 @@ function Installation() {
             if (name !== 'found') return undefined;
             return (
               <>
-                {written(says, foundCode, values)}
+                <div className="sentence">{written(says, foundCode, values)}</div>
                 {advice !== null && <small className="below">{written(advice, adviceCode, values)}</small>}
               </>
             );

@@ -201,7 +201,9 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
       <Stack gap="xs" align="flex-start">
         {/* Without a meaning, the message only repeats the faults of the fields. */}
         {!isTold && (meaning !== undefined || !problem?.fields.length) && (
-          <Text size="sm">{meaning ?? message}</Text>
+          <Text size="sm" className="sentence">
+            {meaning ?? message}
+          </Text>
         )}
         {problem?.fields.map((fault) => (
           <Text size="sm" key={fault.field}>
@@ -209,7 +211,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
           </Text>
         ))}
         {!problem?.fields.length && meaning !== undefined && own === undefined && (
-          <Text size="xs" lang="en">
+          <Text size="xs" lang="en" className="sentence">
             {message}
           </Text>
         )}
