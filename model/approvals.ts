@@ -1,9 +1,8 @@
 import { type Action, protocol } from './search.ts';
 
 /**
- * A proposal, its approval and its effect (src/operations/propose.ts, approve.ts). An operation that only
- * changes the database is performed in the transaction that decides about it. An operation that calls
- * something outside is decided first, and then performed at most once.
+ * A proposal, its approval and its effect (src/operations/propose.ts, approve.ts). The operation is performed
+ * in the transaction that decides about it.
  */
 
 type Person = 'maker' | 'first checker' | 'second checker';
@@ -19,7 +18,6 @@ type Process = {
 type State = {
   /** Whether it is nobody's proposal, made by a token, so that two people approve it. */
   isNobodys: boolean;
-  isOutside: boolean;
   row: 'PENDING' | 'APPROVED' | 'WITHDRAWN';
   firstChecker: Person | null;
   /** What the effect depends on, such as the balance of a float. The maker saw 0. */
@@ -48,8 +46,7 @@ function decide(state: State, who: Person, next: Process['step']): void {
 
 /** The effect of the operation is committed. */
 function commit(state: State, who: Person): void {
-  const { confirmed } = state.processes[who];
-  state.effects.push({ by: who, found: state.isOutside ? confirmed : state.base, confirmed });
+  state.effects.push({ by: who, found: state.base, confirmed: state.processes[who].confirmed });
 }
 
 const stepOf = (
@@ -82,20 +79,19 @@ const locking = (who: Person, fault: Fault | undefined): Action<State> =>
 
 /** approveChange: the operation runs, requireSameEffect compares what it found, and all is one commit. */
 const changing = (who: Person, fault: Fault | undefined): Action<State>[] => [
-  stepOf(
-    who,
-    'locked',
-    'performs the operation',
-    (state) => {
-      const own = state.processes[who];
-      own.step = state.base !== own.confirmed && fault !== 'unseen' ? 'answered' : 'performed';
-    },
-    ({ isOutside }) => !isOutside,
-  ),
+  stepOf(who, 'locked', 'performs the operation', (state) => {
+    const own = state.processes[who];
+    own.step = state.base !== own.confirmed && fault !== 'unseen' ? 'answered' : 'performed';
+  }),
   stepOf(who, 'performed', 'commits the decision', (state) => {
     const isWhole = !state.processes[who].isFirst && fault !== 'in-two-steps';
     decide(state, who, isWhole ? 'answered' : 'decided');
     if (isWhole) commit(state, who);
+  }),
+  // Only with the fault `in-two-steps`.
+  stepOf(who, 'decided', 'commits the effect', (state) => {
+    commit(state, who);
+    state.processes[who].step = 'answered';
   }),
   // After `effect-changed`, the person looks at the new effect and confirms it.
   stepOf(
@@ -105,23 +101,8 @@ const changing = (who: Person, fault: Fault | undefined): Action<State>[] => [
     (state) => {
       state.processes[who].confirmed = state.base;
     },
-    ({ isOutside, processes, base }) => !isOutside && processes[who].confirmed !== base,
+    ({ processes, base }) => processes[who].confirmed !== base,
   ),
-];
-
-/** approveOutside: the decision is committed, and then the operation is performed. */
-const outside = (who: Person): Action<State>[] => [
-  stepOf(
-    who,
-    'locked',
-    'commits the decision before the operation',
-    (state) => decide(state, who, 'decided'),
-    ({ isOutside }) => isOutside,
-  ),
-  stepOf(who, 'decided', 'performs the operation after the decision', (state) => {
-    commit(state, who);
-    state.processes[who].step = 'answered';
-  }),
 ];
 
 const killing = (who: Person): Action<State> => ({
@@ -165,34 +146,27 @@ export const approvals = protocol<State, Fault>({
     unseen: 'the effect is not compared with the one that was confirmed',
     'counted-twice': 'one person gives both approvals of a proposal that is nobody’s',
   },
-  initial: [false, true].flatMap((isNobodys) =>
-    [false, true].map((isOutside) => ({
-      isNobodys,
-      isOutside,
-      row: 'PENDING',
-      firstChecker: null,
-      base: 0,
-      processes: {
-        maker: newProcess(),
-        'first checker': newProcess(),
-        'second checker': newProcess(),
-      },
-      effects: [],
-      kills: 0,
-    })),
-  ),
+  initial: [false, true].map((isNobodys) => ({
+    isNobodys,
+    row: 'PENDING',
+    firstChecker: null,
+    base: 0,
+    processes: {
+      maker: newProcess(),
+      'first checker': newProcess(),
+      'second checker': newProcess(),
+    },
+    effects: [],
+    kills: 0,
+  })),
   actions: (fault) => [
-    ...PEOPLE.flatMap((who) => [locking(who, fault), ...changing(who, fault), ...outside(who), killing(who)]),
+    ...PEOPLE.flatMap((who) => [locking(who, fault), ...changing(who, fault), killing(who)]),
     ...around,
   ],
   always: {
     'it is performed at most once': ({ effects }) => effects.length <= 1,
     'what is performed was approved': ({ effects, row }) => effects.length === 0 || row === 'APPROVED',
-    'what is approved is performed, unless it is outside and its process was killed': ({
-      effects,
-      row,
-      isOutside,
-    }) => isOutside || row !== 'APPROVED' || effects.length === 1,
+    'what is approved is performed': ({ effects, row }) => row !== 'APPROVED' || effects.length === 1,
     'another person than the maker approved it': ({ effects }) => effects.every(({ by }) => by !== 'maker'),
     'two people approved what is nobody’s': ({ effects, isNobodys, firstChecker }) =>
       !isNobodys || effects.every(({ by }) => firstChecker !== null && firstChecker !== by),

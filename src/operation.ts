@@ -21,7 +21,8 @@ type Risk = 'plain' | 'step-up' | 'four-eyes';
 
 /**
  * `read` changes nothing. `change` runs in one transaction, together with its Idempotency-Key and its entry
- * in the audit. `outside` calls something outside the database, or manages its own transactions.
+ * in the audit. `outside` calls something outside the database, or manages its own transactions: it can be
+ * repeated, even while it is performed.
  */
 type Effect = 'read' | 'change' | 'outside';
 
@@ -192,6 +193,8 @@ export type Operation<Input extends TObject = TObject, Output extends TSchema = 
   readonly outcome?: string;
   /** The largest body that the operation takes, if it is above the usual limit. */
   readonly bodyMaxBytes?: number;
+  /** Checks, before the transaction of a change, what needs a network call. It changes nothing. */
+  prepare?(caller: Caller, input: Static<Input>): Promise<void>;
   run(caller: Caller, input: Static<Input>): Promise<Static<Output>>;
 };
 
@@ -235,7 +238,12 @@ type Change<Properties extends TProperties, Output extends TSchema> = Definition
     readonly asksReason?: boolean;
   } & (
     | { readonly approval: OnePerson; readonly agreement?: undefined }
-    | { readonly approval: TwoPeople; readonly agreement: Agreement<Static<TObject<Properties>>> }
+    // What two people approve is performed in the transaction of the approval.
+    | {
+        readonly approval: TwoPeople;
+        readonly effect?: 'change';
+        readonly agreement: Agreement<Static<TObject<Properties>>>;
+      }
   );
 
 type Changing<Properties extends TProperties> = TObject<Properties & { readonly reason: typeof Reason }>;
@@ -248,6 +256,7 @@ export function changing<Properties extends TProperties, Output extends TSchema>
   risk,
   takesReason,
   asksReason = true,
+  prepare,
   run,
   agreement,
   ...definition
@@ -270,6 +279,7 @@ export function changing<Properties extends TProperties, Output extends TSchema>
       of: (asked) => agreement.of({ ...asked, input: own(asked.input) }),
     },
     risk: riskOf(approval) ?? risk ?? 'plain',
+    ...(prepare && { prepare: (caller: Caller, input: unknown) => prepare(caller, own(input)) }),
     run: (caller, input) => run(caller, own(input)),
   });
 }

@@ -42,8 +42,9 @@ export async function approve(
   const operation = find(found.operation);
   if (!operation)
     throw new Problem('conflict', 'this version of the service does not know the operation: reject it');
-  const deciding = { caller, operation, row: found, decision };
-  return operation.effect === 'change' ? approveChange(deciding) : approveOutside(deciding);
+  const { input } = found;
+  await operation.prepare?.(caller, input);
+  return approveChange({ caller, operation, row: found, decision });
 }
 
 type Deciding = {
@@ -53,7 +54,7 @@ type Deciding = {
   readonly decision: Decision;
 };
 
-type Seen = { readonly effect: readonly Made[] | null; readonly statement: Statement };
+type Seen = { readonly effect: readonly Made[]; readonly statement: Statement };
 
 /** Ends the transaction of a first approval: it performs the operation only to see the effect. */
 class First {
@@ -90,23 +91,6 @@ async function approveChange(deciding: Deciding): Promise<unknown> {
       }
     }
   });
-}
-
-async function approveOutside(deciding: Deciding): Promise<unknown> {
-  const { caller, operation, row } = deciding;
-  const { db } = caller.service;
-  const turn = await db.transaction(async (tx) => {
-    const decided = await decide(tx, deciding);
-    if (decided.turn !== 'first') await auditApproval(tx, deciding, decided.turn);
-    return decided.turn;
-  });
-  const seen = { effect: null, statement: row.statement };
-  if (turn === 'first' && (await approveFirst(deciding, seen))) return undefined;
-  if (turn === 'first') return approveOutside(deciding);
-  const asMaker = makerFor(deciding, caller.service);
-  const output = await operation.run(asMaker.caller, asMaker.input);
-  await db.query(setOutput(row, withoutSecrets(operation, output), row.statement));
-  return output;
 }
 
 /** Keeps the answer of an operation, and what was approved in words. */
@@ -151,7 +135,7 @@ async function approveFirst(deciding: Deciding, { effect, statement }: Seen): Pr
     await tx.query(sql`
 update approvals set
   first_checker_id = ${principal.userId}, first_checker = ${principal.name},
-  first_checked_at = ${service.clock()}, effect = ${effect && canonicalJson(effect)},
+  first_checked_at = ${service.clock()}, effect = ${canonicalJson(effect)},
   statement = ${JSON.stringify(statement)}
 where id = ${row.id} and state = 'PENDING'`);
     await auditApproval(tx, deciding, 'first');

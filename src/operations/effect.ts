@@ -59,7 +59,7 @@ export async function rehearse<Seen>(
 
 /** The changes that an operation would make, its answer, and what two people would agree on. */
 type Preview = {
-  readonly effect: Made[] | null;
+  readonly effect: Made[];
   readonly output: unknown;
   /** Null if it would change nothing. */
   readonly statement: Statement | null;
@@ -67,8 +67,7 @@ type Preview = {
 
 /**
  * Returns the changes that an operation would make.
- * @returns no effect for an operation that calls something outside the database; an empty one for a
- *   repetition, such as the same refund under the same reference
+ * @returns an empty effect for a repetition, such as the same refund under the same reference
  * @throws Problem or Refusal if it could not be performed now
  */
 export async function previewEffect(
@@ -76,10 +75,7 @@ export async function previewEffect(
   caller: Caller,
   input: Fields,
 ): Promise<Preview> {
-  if (operation.effect !== 'change') {
-    const statement = await statementOf(operation, { caller, input, made: [] });
-    return { effect: null, output: null, statement };
-  }
+  await operation.prepare?.(caller, input);
   return rehearse(operation, caller, input, async ({ tx, caller: within, output }) => {
     const effect = await readEffect(tx);
     const asked = { caller: within, input, made: effect };

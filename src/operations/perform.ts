@@ -9,7 +9,6 @@ import { canonicalJson } from '../json.ts';
 import { type AnyOperation, type Caller, type Fields, takesKey, withoutSecrets } from '../operation.ts';
 import type { Principal } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
-import { Refusal } from '../refusal.ts';
 import { countMoved, NeedsApproval } from '../settings/limits.ts';
 import { admit, markedAlone, type Request, type Terms, termsOfTwo } from './admit.ts';
 import { previewEffect } from './effect.ts';
@@ -79,6 +78,11 @@ async function performChange(
   isCounted: boolean,
 ): Promise<Performed> {
   const { service } = caller;
+  if (operation.prepare) {
+    const known = claimed && (await findRequest(service.db, claimed));
+    if (known) return known;
+    await operation.prepare(caller, input);
+  }
   return retrying(() =>
     service.db.transaction(async (tx) => {
       const known = claimed && (await claim(tx, claimed, service.clock()));
@@ -116,21 +120,20 @@ async function performProposal({ operation, caller, input, claimed }: Task): Pro
 }
 
 /**
- * Performs an operation outside a transaction. If it fails after its effect, its key stays claimed, so that
- * it is not performed again under that key.
+ * Performs an operation outside a transaction. If it fails, its key is free again, and if its process is
+ * killed, a minute later: the operation can be repeated.
  */
 async function performOutside({ operation, caller, input, claimed }: Task): Promise<Performed> {
   const { db, clock } = caller.service;
   if (!claimed) return { output: await operation.run(caller, input), replayed: false };
-  const known = await claim(db, claimed, clock());
+  const known = (await takeOver(db, claimed, clock())) ? undefined : await claim(db, claimed, clock());
   if (known) return known;
   try {
     const output = await operation.run(caller, input);
     await db.query(finishRequest(claimed, withoutSecrets(operation, output)));
     return { output, replayed: false };
   } catch (error) {
-    // A declined operation has changed nothing.
-    if (error instanceof Problem || error instanceof Refusal) await db.query(forgetRequest(claimed));
+    await db.query(forgetRequest(claimed)).catch(() => {});
     throw error;
   }
 }
@@ -171,9 +174,21 @@ returning 1 as claimed`);
   return known;
 }
 
-const CUT_OFF =
-  'the same request is still being performed, or was cut off: look whether it has had its effect, and only ' +
-  'then send it under a new key';
+/** How long a request outside a transaction keeps its key: longer than its client usually waits. */
+const LEASE = '1 minute';
+
+const UNFINISHED = 'the same request is still being performed, or was cut off: send it again in a minute';
+
+/** Claims a key again whose request was not finished in time. @returns whether there was one */
+async function takeOver(db: Queries, request: Claim, now: Date): Promise<boolean> {
+  const { actor, key, operation, fingerprint } = request;
+  const [taken] = await db.query(sql`
+update operator_requests set created_at = ${now}
+where actor = ${actor} and idempotency_key = ${key} and operation = ${operation}
+  and fingerprint = ${fingerprint} and output is null and created_at < ${now}::timestamptz - ${LEASE}::interval
+returning 1 as taken`);
+  return taken !== undefined;
+}
 
 /** Returns the answer to the first request under a key, or undefined if there was none. */
 async function findRequest(
@@ -194,7 +209,7 @@ where actor = ${actor} and idempotency_key = ${key}`);
       { field: 'Idempotency-Key', rule: 'unique', message: 'was used for another request: choose a new one' },
     ]);
   }
-  if (known.output === null) throw new Problem('in-progress', CUT_OFF);
+  if (known.output === null) throw new Problem('in-progress', UNFINISHED);
   return { output: JSON.parse(known.output), replayed: true, proposed: known.isProposal };
 }
 
@@ -203,7 +218,7 @@ const finishRequest = ({ actor, key }: Claim, output: string, isProposal = false
 update operator_requests set output = ${output}, is_proposal = ${isProposal}
 where actor = ${actor} and idempotency_key = ${key}`;
 
-/** Releases the key of a declined operation. */
+/** Releases the key of an operation that failed. */
 const forgetRequest = ({ actor, key }: Claim) => sql`
 delete from operator_requests where actor = ${actor} and idempotency_key = ${key} and output is null`;
 

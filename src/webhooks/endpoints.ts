@@ -96,8 +96,16 @@ export async function addEndpoint(
   { merchantId, url, events, full }: NewEndpoint,
   allowPrivate: boolean,
 ): Promise<{ id: number; secret: string }> {
-  const { db, keys, clock } = operator.service;
   const target = url && (await checkTarget(url, full, allowPrivate));
+  return insertEndpoint(operator, { merchantId, url: target, events, full });
+}
+
+/** @param wanted its URL was checked */
+async function insertEndpoint(
+  operator: Operator,
+  { merchantId, url, events, full }: NewEndpoint,
+): Promise<{ id: number; secret: string }> {
+  const { db, keys, clock } = operator.service;
   const secret = newWebhookSecret();
   return db.transaction(async (tx) => {
     // One transaction at a time adds endpoints of a merchant, so that their number stays within the limit.
@@ -115,8 +123,8 @@ where merchant_id = ${merchantId} and removed_at is null`);
     const sealed = keys.sealText(ownerOf(id), secret);
     await tx.query(sql`
 insert into webhook_endpoints (id, merchant_id, url, events, full_vouchers, secret, created_at)
-values (${id}, ${merchantId}, ${target}, ${events}::text[], ${full}, ${sealed}, ${clock()})`);
-    const after = { merchantId: merchantId || null, url: target, events, full };
+values (${id}, ${merchantId}, ${url}, ${events}::text[], ${full}, ${sealed}, ${clock()})`);
+    const after = { merchantId: merchantId || null, url, events, full };
     await audit(tx, operator, { action: 'webhook.add', subject: `webhook ${id}`, after });
     return { id, secret };
   });
@@ -275,16 +283,16 @@ const add = changing({
       return { ...(await ofMerchant(asked, merchantId ?? OPERATOR, 'webhooks')), url, events };
     },
   },
-  // The host name is resolved before the transaction begins.
-  effect: 'outside',
   status: 201,
+  async prepare({ service: { allowPrivateWebhooks = false } }, { url, full = false }) {
+    if (url !== undefined) await checkTarget(url, full, allowPrivateWebhooks);
+  },
   async run(caller, input) {
     checkWish(input);
-    const { merchantId, url = null, events = null, full = false } = input;
+    const { merchantId, url, events = null, full = false } = input;
     const owner = await ownerIdOf(caller, merchantId);
-    const { allowPrivateWebhooks = false } = caller.service;
-    const wanted = { merchantId: owner, url, events, full };
-    const { id, secret } = await addEndpoint(caller, wanted, allowPrivateWebhooks);
+    const target = url === undefined ? null : new URL(url).href;
+    const { id, secret } = await insertEndpoint(caller, { merchantId: owner, url: target, events, full });
     return { id: String(id), secret };
   },
 });

@@ -12,6 +12,7 @@ import { Problem } from '../../src/problem.ts';
 import { enrolled } from '../support/browser.ts';
 import { COMMAND_LINE } from '../support/harness.ts';
 import { operatorApi } from '../support/operator.api.ts';
+import { until } from '../support/until.ts';
 
 const api = operatorApi();
 
@@ -117,26 +118,39 @@ describe('the operator API', () => {
     assert.deepEqual([others.status, others.headers.get('idempotent-replayed')], [200, null]);
   });
 
-  test('keeps the key of what may have had its effect, and frees that of what was declined', async () => {
-    const failing = changing({
+  test('frees the key of what failed outside a transaction, and a minute later that of what was killed', async () => {
+    const outside = changing({
       ...{
-        name: 'test.fail',
-        summary: 'Fail',
-        path: '/fail',
+        name: 'test.outside',
+        summary: 'Work outside a transaction',
+        path: '/outside',
         method: 'POST',
         command: { none: 'of this test' },
       },
-      ...{ input: { how: Type.String() }, output: Type.Null(), roles: ['owner'] },
+      ...{ input: { how: Type.String() }, output: Type.String(), roles: ['owner'] },
       ...{ audit: null, approval: alone('It is a test.'), effect: 'outside' },
-      run: (_caller, { how }) =>
-        Promise.reject(how === 'declined' ? new Problem('conflict') : new Error(how)),
+      run: (_caller, { how }) => outcomes.shift()?.(how) ?? Promise.reject(new Error('called too often')),
     });
+    const outcomes = [
+      () => Promise.reject(new Problem('conflict')),
+      () => Promise.reject(new Error('broken')),
+      // As of a process that was killed: nothing comes back.
+      () => new Promise<string>(() => {}),
+      (how: string) => Promise.resolve(`done ${how}`),
+    ];
     const { service } = api.testService;
-    const ask = (how: string, idempotencyKey: string) =>
-      perform(failing as never, { service, principal: COMMAND_LINE, input: { how }, idempotencyKey });
-    for (const code of ['conflict', 'conflict']) await assert.rejects(ask('declined', 'one'), { code });
-    await assert.rejects(ask('cut off', 'two'), /cut off/);
-    await assert.rejects(ask('cut off', 'two'), { code: 'in-progress' });
+    const ask = (how: string) =>
+      perform(outside as never, { service, principal: COMMAND_LINE, input: { how }, idempotencyKey: 'one' });
+    await assert.rejects(ask('at last'), { code: 'conflict' });
+    await assert.rejects(ask('at last'), /broken/);
+    void ask('at last');
+    await until('it is performed', () => outcomes.length === 1);
+    await assert.rejects(ask('at last'), { code: 'in-progress' });
+    await service.db.query(sql`
+update operator_requests set created_at = created_at - interval '61 seconds' where operation = 'test.outside'`);
+    await assert.rejects(ask('something else'), { code: 'idempotency-key-reused' });
+    assert.deepEqual(await ask('at last'), { output: 'done at last', replayed: false });
+    assert.deepEqual(await ask('at last'), { output: 'done at last', replayed: true, proposed: false });
   });
 
   test('answers an invalid request with a problem document that names the field', async () => {
