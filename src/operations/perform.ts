@@ -185,7 +185,8 @@ async function takeOver(db: Queries, request: Claim, now: Date): Promise<boolean
   const [taken] = await db.query(sql`
 update operator_requests set created_at = ${now}
 where actor = ${actor} and idempotency_key = ${key} and operation = ${operation}
-  and fingerprint = ${fingerprint} and output is null and created_at < ${now}::timestamptz - ${LEASE}::interval
+  and fingerprint = ${fingerprint} and output is null
+  and created_at < ${now}::timestamptz - ${LEASE}::interval
 returning 1 as taken`);
   return taken !== undefined;
 }
