@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
-import { isoTime } from './time.ts';
+import { isoTime, MINUTE_MS } from './time.ts';
 
 export type { Logger };
 
@@ -64,23 +64,33 @@ function describeError(error: unknown): Record<string, unknown> {
   return { type, message, stack, state, table, constraint, routine };
 }
 
-/** How often a loop logs the same fault. */
-const REPEAT_MS = 60_000;
-
 /**
- * Returns the warnings of a loop, which would repeat a fault several times a second for as long as it lasts:
- * each message is logged at once, and then once a minute, with the number of times.
+ * Decides when a fault that lasts is logged: at once, and then once a minute. Each call of the function that
+ * it returns is one time.
  * @param now the monotonic time in milliseconds
+ * @returns the number of times since the last line; 0 if no line is due
  */
-export function warningsOf(log: Logger, part: string, now = () => performance.now()) {
-  const logged = new Map<string, { at: number; times: number }>();
+export function onceAMinute(now = () => performance.now()): () => number {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  let times = 0;
+  return () => {
+    times++;
+    if (now() - loggedAt < MINUTE_MS) return 0;
+    const due = times;
+    times = 0;
+    loggedAt = now();
+    return due;
+  };
+}
+
+/** Returns the warnings of a loop, which would repeat a fault several times a second for as long as it lasts. */
+export function warningsOf(log: Logger, part: string, now?: () => number) {
+  const faults = new Map<string, () => number>();
   return (error: unknown, message: string): void => {
-    const last = logged.get(message) ?? { at: Number.NEGATIVE_INFINITY, times: 0 };
-    logged.set(message, last);
-    last.times++;
-    if (now() - last.at < REPEAT_MS) return;
-    log.warn({ part, times: last.times, error: (error as Error).message }, message);
-    logged.set(message, { at: now(), times: 0 });
+    const due = faults.get(message) ?? onceAMinute(now);
+    faults.set(message, due);
+    const times = due();
+    if (times > 0) log.warn({ part, times, error: (error as Error).message }, message);
   };
 }
 

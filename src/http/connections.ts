@@ -1,8 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Logger } from '../log.ts';
+import { type Logger, onceAMinute } from '../log.ts';
 import { containing, networkOf, readNetwork } from '../network.ts';
-import { MINUTE_MS } from '../time.ts';
 
 /**
  * Shares the connections of the server among addresses. An address that opens more than its share loses its
@@ -123,15 +122,12 @@ export function limitConnections(
   });
 }
 
-/** Logs that connections were closed, once a minute, with how many since the last line. */
+/** Logs that connections were closed, with how many since the last line. */
 function reporter(log: Logger): (network: string) => void {
-  let closed = 0;
-  let nextAt = 0;
+  const due = onceAMinute();
   return (network) => {
-    closed++;
-    if (performance.now() < nextAt) return;
-    nextAt = performance.now() + MINUTE_MS;
-    log.warn({ network, closed }, 'connections that send nothing were closed: there are too many');
-    closed = 0;
+    const closed = due();
+    if (closed > 0)
+      log.warn({ network, closed }, 'connections that send nothing were closed: there are too many');
   };
 }

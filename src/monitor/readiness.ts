@@ -11,9 +11,8 @@ import type { Database } from '../db/pool.ts';
 import type { HotStatement } from '../db/sql.ts';
 import type { KeyRing } from '../keyring/ring.ts';
 import { checkKeyRing } from '../keyring/store.ts';
-import type { Logger } from '../log.ts';
+import { type Logger, onceAMinute } from '../log.ts';
 import { Refusal } from '../refusal.ts';
-import { MINUTE_MS } from '../time.ts';
 
 /**
  * Whether this process can serve tills, and why not. An outage of the database is logged with its cause when
@@ -59,8 +58,6 @@ export const CAUSE_NAMES = Object.keys(CAUSES) as readonly Cause[];
 
 /** The time limit of the check. Calls that wait longer for the database are not served well. */
 const CHECK_TIMEOUT_MS = 1_000;
-/** How often an outage that lasts is logged. */
-const REPEAT_MS = MINUTE_MS;
 /** An outage is over when nothing was refused for this long. Single calls may succeed in its middle. */
 const QUIET_MS = 2_000;
 /** Causes that calls of tills meet, and seldom the check, which writes nothing. */
@@ -100,7 +97,7 @@ function causeOf(error: unknown): Cause {
 
 type Outage = {
   readonly since: number;
-  loggedAt: number;
+  readonly due: () => number;
   refusedAt: number;
   /** When it last refused a call of a till. */
   tillRefusedAt: number;
@@ -142,14 +139,18 @@ export class Readiness {
     const now = this.#now();
     if (cause === 'key-missing') this.#lacksKey = true;
     const never = Number.NEGATIVE_INFINITY;
-    const begun = { since: now, loggedAt: never, refusedAt: now, tillRefusedAt: never, refused: 0 };
-    const outage = this.#outages.get(cause) ?? begun;
+    const outage = this.#outages.get(cause) ?? {
+      since: now,
+      due: onceAMinute(this.#now),
+      refusedAt: now,
+      tillRefusedAt: never,
+      refused: 0,
+    };
     this.#outages.set(cause, outage);
     outage.refused++;
     outage.refusedAt = now;
     if (isOfTill) outage.tillRefusedAt = now;
-    if (now - outage.loggedAt < REPEAT_MS) return;
-    outage.loggedAt = now;
+    if (outage.due() === 0) return;
     const state = sqlState(error);
     const { code, message } = (error ?? {}) as { code?: string; message?: string };
     this.#log.warn(
