@@ -83,7 +83,7 @@ export function onceAMinute(now = () => performance.now()): () => number {
   };
 }
 
-/** Returns the warnings of a loop, which would repeat a fault several times a second for as long as it lasts. */
+/** Returns the warnings of a loop, which would repeat a fault several times a second while it lasts. */
 export function warningsOf(log: Logger, part: string, now?: () => number) {
   const faults = new Map<string, () => number>();
   return (error: unknown, message: string): void => {
