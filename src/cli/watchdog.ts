@@ -14,8 +14,15 @@ const UNANSWERED_MAX = 5;
 const QUESTION = 'are you there?';
 const ANSWER = 'yes';
 
-/** Watches the processes that serve. @returns a function that ends it */
-export function watchProcesses(log: Logger): () => void {
+/**
+ * Watches the processes that serve.
+ * @param processes those of this program
+ * @returns a function that ends it
+ */
+export function watchProcesses(
+  log: Logger,
+  processes: Pick<typeof cluster, 'workers' | 'on' | 'off'> = cluster,
+): () => void {
   const unanswered = new Map<Worker, number>();
   const begin = (worker: Worker) => {
     unanswered.set(worker, 0);
@@ -24,9 +31,9 @@ export function watchProcesses(log: Logger): () => void {
     });
   };
   const end = (worker: Worker) => void unanswered.delete(worker);
-  for (const worker of Object.values(cluster.workers ?? {})) if (worker) begin(worker);
+  for (const worker of Object.values(processes.workers ?? {})) if (worker) begin(worker);
   // Its start may take longer.
-  cluster.on('listening', begin).on('exit', end);
+  processes.on('listening', begin).on('exit', end);
   const timer = setInterval(() => {
     for (const [worker, count] of unanswered) {
       if (count === UNANSWERED_MAX) {
@@ -40,7 +47,7 @@ export function watchProcesses(log: Logger): () => void {
   }, ASK_MS).unref();
   return () => {
     clearInterval(timer);
-    cluster.off('listening', begin).off('exit', end);
+    processes.off('listening', begin).off('exit', end);
   };
 }
 
