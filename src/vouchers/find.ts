@@ -7,13 +7,12 @@ import type { KeyRing } from '../keyring/ring.ts';
 import { checkLookupReference } from '../ledger/claims.ts';
 import { maskCode } from '../ledger/transaction.ts';
 import { alone, type Caller, changing, reading, tableOf } from '../operation.ts';
-import { onlyPage, PAGE, Page, readCursor, writeCursor } from '../page.ts';
+import { PAGE, Page, readCursor, writeCursor } from '../page.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { invalid, notFound, requireRow } from '../problem.ts';
 import { ProductCode } from '../products/products.ts';
 import {
   AMOUNT_MAX,
-  Code,
   End,
   LookupReference,
   MerchantId,
@@ -274,7 +273,13 @@ const list = reading({
 
 const FIND = {
   ...PAGE,
-  code: Type.Optional({ ...Code, stdin: true }),
+  code: Type.Optional(
+    Type.String({
+      pattern: '^[0-9]{12}$',
+      description: 'The full code, 12 digits, without the PIN.',
+      stdin: true,
+    }),
+  ),
   masked: Type.Optional(
     Type.String({
       pattern: '^[0-9]{4}\\*{4}[0-9]{4}$',
@@ -320,7 +325,7 @@ const find = changing({
     const named = await byDeed(caller, input);
     if (named.batch !== undefined) return page(caller, { ...input, batch: named.batch });
     const items = await findBySerials(caller.service, named.serials);
-    return onlyPage(state ? items.filter((each) => each.state === state) : items);
+    return { items: state ? items.filter((each) => each.state === state) : items, nextCursor: null };
   },
 });
 
@@ -335,7 +340,7 @@ async function byCode(caller: Caller, code: string | undefined, masked: string |
   const subject = items.length === 1 ? `voucher ${items[0]?.serialNumber}` : 'vouchers';
   const change = { action: 'voucher.find', subject, after, perMinute: LOOK_UPS_MAX };
   await service.db.transaction((tx) => audit(tx, caller, change));
-  return onlyPage(items);
+  return { items, nextCursor: null };
 }
 
 /** Finds what a reference or a transaction names: single vouchers, or a batch. */
