@@ -198,7 +198,10 @@ const set = changing({
   path: '/daily-limits',
   input: {
     merchantId: MerchantId,
-    keyId: Type.Optional({ ...KeyId, description: 'Left out: the merchant, with all of its keys.' }),
+    keyId: Type.Optional({
+      ...KeyId,
+      description: 'The key that is limited; left out: the merchant, with all of its keys.',
+    }),
     flow: Flow,
     amount: Nullable(Amount('In major units.'), { description: 'In major units; null: no limit.' }),
     currency: FloatCurrency,

@@ -9,7 +9,7 @@ import { listingAll } from '../listing.ts';
 import { alone, changing } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
-import { inSection, Line, Nullable, Positional, Text, Titled, Word } from '../schema.ts';
+import { inSection, Line, Nullable, Positional, Text, Titled, Word, withDefaults } from '../schema.ts';
 import { accountNumber as asNumber } from './iban.ts';
 import { type Account, Collected, describe, type Statement } from './statement.ts';
 
@@ -22,12 +22,12 @@ const MappingSchema = Type.Object({
   date: Column('The column of the day on which the bank booked.', 'Date'),
   dateFormat: Word(['YYYY-MM-DD', 'DD.MM.YYYY', 'DD/MM/YYYY', 'MM/DD/YYYY'], {
     title: 'Days are written',
-    description: 'How days are written; left out: YYYY-MM-DD.',
+    description: 'How days are written.',
   }),
   amount: Column('The column of the amount, which is negative for payments.', 'Amount'),
   decimal: Word(['.', ','], {
     title: 'Before the decimals',
-    description: 'The decimal sign, a point if it is left out. The other one may separate thousands.',
+    description: 'The decimal sign. The other one may separate thousands.',
     names: { point: '.', comma: ',' },
   }),
   texts: Type.Array(Column('The name of a column.', 'Text'), {
@@ -54,10 +54,10 @@ const MappingSchema = Type.Object({
   ),
   delimiter: Word([',', ';', '\t'], {
     title: 'Separator',
-    description: 'The separator of the columns, a comma if it is left out.',
+    description: 'The separator of the columns.',
     names: { comma: ',', semicolon: ';', tab: '\t' },
   }),
-  encoding: Word(['utf-8', 'windows-1252'], { description: 'Left out: utf-8.' }),
+  encoding: Word(['utf-8', 'windows-1252'], { description: 'The encoding of the files.' }),
 });
 
 export type Mapping = Static<typeof MappingSchema>;
@@ -96,6 +96,7 @@ select name, mapping from bank_mappings order by name limit 1000`);
 });
 
 const { dateFormat, decimal, entryReference, delimiter, encoding, ...required } = MappingSchema.properties;
+const DEFAULTS = { delimiter: ',', encoding: 'utf-8', decimal: '.', dateFormat: 'YYYY-MM-DD' } as const;
 
 const save = changing({
   name: 'bank.mapping',
@@ -105,10 +106,7 @@ const save = changing({
   input: {
     ...inSection('file', {
       name: Positional(MappingName),
-      delimiter: Type.Optional(delimiter),
-      encoding: Type.Optional(encoding),
-      decimal: Type.Optional(decimal),
-      dateFormat: Type.Optional(dateFormat),
+      ...withDefaults({ delimiter, encoding, decimal, dateFormat }, DEFAULTS),
     }),
     ...inSection('columns', { ...required, entryReference: Type.Optional(entryReference) }),
   },
@@ -118,15 +116,15 @@ const save = changing({
   async run(caller, { name, date, amount, texts, ...given }) {
     const mapping: Mapping = {
       date,
-      dateFormat: given.dateFormat ?? 'YYYY-MM-DD',
+      dateFormat: given.dateFormat ?? DEFAULTS.dateFormat,
       amount,
-      decimal: given.decimal ?? '.',
+      decimal: given.decimal ?? DEFAULTS.decimal,
       texts,
       entryReference: given.entryReference ?? null,
       currency: given.currency ?? null,
       accountNumber: given.accountNumber ?? null,
-      delimiter: given.delimiter ?? ',',
-      encoding: given.encoding ?? 'utf-8',
+      delimiter: given.delimiter ?? DEFAULTS.delimiter,
+      encoding: given.encoding ?? DEFAULTS.encoding,
     };
     await saveMapping(caller, name, mapping);
     return { name, ...mapping };

@@ -360,8 +360,9 @@ const match = changing({
 });
 
 const SIDE_MAX = 1_000;
-const Entries = Type.Array(EntryId, { minItems: 1, maxItems: SIDE_MAX, uniqueItems: true });
-const Movements = Type.Array(TransactionId, { minItems: 1, maxItems: SIDE_MAX, uniqueItems: true });
+const SIDE = { minItems: 1, maxItems: SIDE_MAX, uniqueItems: true };
+const Entries = Type.Array(EntryId, { ...SIDE, description: 'The entries of the bank.' });
+const Movements = Type.Array(TransactionId, { ...SIDE, description: 'The movements of the books.' });
 
 const matchOne = changing({
   name: 'bank.match-by-hand',

@@ -426,7 +426,9 @@ export const closing = (dayEnds: readonly DayEnd[]) =>
     title: 'Close days',
     summary: 'Close the days that are due, in order, and say why the next one is not',
     path: '/books/close',
-    input: { day: Type.Optional({ ...Day, description: 'Left out: every day that is due.' }) },
+    input: {
+      day: Type.Optional({ ...Day, description: 'The last day to close; left out: every day that is due.' }),
+    },
     output: Type.Object({
       closed: Type.Array(Type.Object({ day: Day, hash: Text, failed: Type.Array(Text) })),
       waiting: Type.Unsafe<Waiting | null>({ ...WaitingSchema, type: ['object', 'null'] }),

@@ -230,7 +230,13 @@ export const set = changing({
     zone: Type.Optional(
       Type.String({ pattern: '^[A-Za-z0-9_+/-]{1,60}$', description: 'Of the IANA database.' }),
     ),
-    graceMinutes: Type.Optional(Type.Integer({ minimum: 5, maximum: 60 })),
+    graceMinutes: Type.Optional(
+      Type.Integer({
+        minimum: 5,
+        maximum: 60,
+        description: 'How many minutes after its end a day closes.',
+      }),
+    ),
   },
   output: BooksSettings,
   roles: MONEY,

@@ -163,8 +163,12 @@ order by g.account_kind, g.merchant_id, g.product_id`),
 const NewNumber = {
   kind: Positional({ ...AccountWord, description: 'The kind of account.' }),
   number: AccountNumber,
-  merchantId: Type.Optional(Nullable(MerchantId, { description: 'Left out: every merchant.' })),
-  product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
+  merchantId: Type.Optional(
+    Nullable(MerchantId, { description: 'The merchant whose account it is; left out: every merchant.' }),
+  ),
+  product: Type.Optional(
+    Nullable(ProductCode, { description: 'The product whose vouchers it holds; left out: every product.' }),
+  ),
   taxCode: Type.Optional(Nullable(AccountNumber)),
 };
 

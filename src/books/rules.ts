@@ -36,7 +36,12 @@ async function firstDay({ service }: Operator, given: string | undefined): Promi
   return given ?? (await today(service));
 }
 
-const Months = Type.Integer({ minimum: 1, maximum: 600, examples: [36] });
+const Months = Type.Integer({
+  minimum: 1,
+  maximum: 600,
+  description: 'After how many months a voucher is dormant.',
+  examples: [36],
+});
 const Basis = Word(['issue', 'last-use'], {
   title: 'By',
   'x-labels': { issue: 'The issue', 'last-use': 'The last use' },
@@ -117,7 +122,9 @@ const NewDormancy = {
   from: FirstDay,
   months: Months,
   basis: Basis,
-  product: Type.Optional(Nullable(ProductCode, { description: 'Left out: every product.' })),
+  product: Type.Optional(
+    Nullable(ProductCode, { description: 'The product of the vouchers; left out: every product.' }),
+  ),
 };
 
 /**
@@ -162,7 +169,7 @@ const NewVat = {
   from: Day,
   treatment: Treatment,
   country: Country,
-  rate: Type.Optional(Percent('In percent; left out: 0.')),
+  rate: Type.Optional({ ...Percent('In percent.'), default: 0 }),
 };
 
 /**

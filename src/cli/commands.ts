@@ -141,15 +141,16 @@ const shownOption = ({ name, isArgument }: Option) => (isArgument ? `the ${name}
 function addOption(command: Command, { method }: AnyOperation, option: Option): void {
   const { name, type, description, isRequired, isNullable, words } = option;
   const long = `--${name}`;
-  const text = withoutDot(lowerFirst(description));
+  const text = withoutDot(lowerFirst(description)).replace(/\bnull:/i, '"none":');
   if (option.isFromStdin) {
     command.option(long, `${text}, from standard input, so that no history of the shell keeps it`);
     return;
   }
   if (type === 'boolean') {
-    command.option(long, text);
+    const fact = text.replace(/^whether /, '');
+    command.option(long, fact);
     // A change can turn something off as well as on.
-    if (method === 'PATCH') command.option(`--no-${name}`, `not: ${text}`);
+    if (method === 'PATCH') command.option(`--no-${name}`, `not: ${fact}`);
     return;
   }
   const isRepeated = type === 'array' && !option.file;
@@ -158,9 +159,9 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
   const hints = [
     ...(isRepeated ? ['repeatable'] : []),
     ...(option.file === 'lines' ? ['one in each line; - for standard input'] : []),
-    ...(isNullable ? ['"none" for no value'] : []),
-    ...(option.default === undefined ? [] : [`default: ${option.default}`]),
+    ...(isNullable && !text.includes('"none":') ? ['"none" for no value'] : []),
     ...(words.length > 0 && !value?.includes('|') ? [words.join(', ')] : []),
+    ...(option.default === undefined ? [] : [`default: ${nameOf(option, option.default)}`]),
   ];
   const added = new CommanderOption(
     `${long} <${value}>`,
@@ -169,6 +170,10 @@ function addOption(command: Command, { method }: AnyOperation, option: Option): 
   if (isRepeated) added.argParser(repeat as never);
   command.addOption(added.makeOptionMandatory(isRequired));
 }
+
+/** Returns a word as the command takes it. */
+const nameOf = ({ names }: Option, word: unknown) =>
+  Object.entries(names).find(([, each]) => each === word)?.[0] ?? String(word);
 
 const isShort = (words: readonly string[]) => words.length > 0 && words.join('|').length < 40;
 const lowerFirst = (text: string) =>

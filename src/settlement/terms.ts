@@ -28,6 +28,7 @@ import {
   Titled,
   toPpm,
   Word,
+  withDefaults,
 } from '../schema.ts';
 import { requireOpen } from '../zone.ts';
 
@@ -103,48 +104,55 @@ where t.merchant_id = ${id} order by t.product_id, t.valid_from limit 10000`);
 /** The fields that belong to the terms of a merchant, not to those of a product. */
 const OF_MERCHANT = ['period', 'minPayout', 'delayDays', 'payee', 'iban'] as const;
 
-const NewTerms = {
-  ...inSection('identity', {
-    merchantId: MerchantId,
-    product: Type.Optional(
-      Nullable(ProductCode, { description: 'Left out: all products without terms of their own.' }),
-    ),
-    from: Type.String({ ...Day, description: 'The first day, which is not closed yet.' }),
-  }),
-  ...inSection('rates', {
-    commission: Percent('In percent of what is redeemed.'),
-    vat: Type.Optional(Percent('In percent of the commission; left out: 0.')),
-  }),
-  ...inSection('payout', {
-    period: Type.Optional(Word(PERIODS, { description: 'Left out: `month`.' })),
-    minPayout: Type.Optional(
-      Type.Number({
-        title: 'Minimum payout',
-        minimum: 0,
-        maximum: 999_999_999_999,
-        description: 'Smaller amounts are carried over. In major units; left out: 0.',
-        examples: [25],
-      }),
-    ),
-    delayDays: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: DELAY_MAX_DAYS,
-        description: 'From the end of the period to the payout.',
-        option: 'delay',
-      }),
-    ),
-    payee: Type.Optional(Line(100, 'How you name the bank account.', 'Kiosk at the bank of the town')),
-    iban: Type.Optional(
-      Line(
-        50,
-        'The account that payout files pay. Its last four characters and a keyed digest are stored; left out: ' +
-          'no payout file pays the merchant.',
-        'DE89370400440532013000',
+const DEFAULTS = { vat: 0, period: 'month', minPayout: 0, delayDays: 0 } as const;
+
+const NewTerms = withDefaults(
+  {
+    ...inSection('identity', {
+      merchantId: MerchantId,
+      product: Type.Optional(
+        Nullable(ProductCode, {
+          description: 'The product of the terms; left out: all products without terms of their own.',
+        }),
       ),
-    ),
-  }),
-};
+      from: Type.String({ ...Day, description: 'The first day, which is not closed yet.' }),
+    }),
+    ...inSection('rates', {
+      commission: Percent('In percent of what is redeemed.'),
+      vat: Type.Optional(Percent('In percent of the commission.')),
+    }),
+    ...inSection('payout', {
+      period: Type.Optional(Word(PERIODS, { description: 'How often it is settled.' })),
+      minPayout: Type.Optional(
+        Type.Number({
+          title: 'Minimum payout',
+          minimum: 0,
+          maximum: 999_999_999_999,
+          description: 'Smaller amounts are carried over. In major units.',
+          examples: [25],
+        }),
+      ),
+      delayDays: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: DELAY_MAX_DAYS,
+          description: 'From the end of the period to the payout.',
+          option: 'delay',
+        }),
+      ),
+      payee: Type.Optional(Line(100, 'How you name the bank account.', 'Kiosk at the bank of the town')),
+      iban: Type.Optional(
+        Line(
+          50,
+          'The account that payout files pay. Its last four characters and a keyed digest are stored; left out: ' +
+            'no payout file pays the merchant.',
+          'DE89370400440532013000',
+        ),
+      ),
+    }),
+  },
+  DEFAULTS,
+);
 
 /** Returns the minimum payout as text. It has as many decimals as the currency with the most. */
 function minPayoutOf(amount: number): string {
@@ -161,7 +169,7 @@ function minPayoutOf(amount: number): string {
  */
 export async function makeTerms(
   operator: Operator,
-  { merchantId, product, from, commission, vat = 0, ...given }: Static<TObject<typeof NewTerms>>,
+  { merchantId, product, from, commission, vat = DEFAULTS.vat, ...given }: Static<TObject<typeof NewTerms>>,
 ): Promise<Terms> {
   const { service, actor } = operator;
   checkDay(from, 'from');
@@ -179,8 +187,8 @@ with t as (
   insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period,
     min_payout, delay_days, payee, payee_last4, payee_digest, made_by, made_at)
   values (${id}, ${productId}, ${from}::date, ${toPpm(commission, 'commission')}, ${toPpm(vat, 'vat')},
-    ${ofMerchant(given.period ?? 'month')}::settlement_period,
-    ${ofMerchant(minPayoutOf(given.minPayout ?? 0))}::numeric, ${ofMerchant(given.delayDays ?? 0)},
+    ${ofMerchant(given.period ?? DEFAULTS.period)}::settlement_period,
+    ${ofMerchant(minPayoutOf(given.minPayout ?? DEFAULTS.minPayout))}::numeric, ${ofMerchant(given.delayDays ?? DEFAULTS.delayDays)},
     ${given.payee ?? null}, ${iban?.slice(-LAST_CHARACTERS) ?? null},
     ${iban && digestOfIban(service, iban)}, ${actor.name}, ${service.clock()})
   on conflict do nothing returning *

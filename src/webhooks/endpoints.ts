@@ -249,7 +249,8 @@ const add = changing({
   input: {
     merchantId: Type.Optional({
       ...MerchantId,
-      description: 'Left out: the operator, which takes the events of all merchants.',
+      description:
+        'Whose endpoint it is; left out: that of the operator, which takes the events of all merchants.',
     }),
     url: Type.Optional(
       Type.String({
@@ -263,7 +264,11 @@ const add = changing({
       Type.Boolean({ description: 'Instead of a URL: keep the events, which the merchant reads.' }),
     ),
     events: Type.Optional(
-      Type.Array(Word(EVENTS), { minItems: 1, uniqueItems: true, description: 'Left out: all.' }),
+      Type.Array(Word(EVENTS), {
+        minItems: 1,
+        uniqueItems: true,
+        description: 'The events that it takes; left out: all.',
+      }),
     ),
     full: Type.Optional(
       Type.Boolean({

@@ -34,8 +34,11 @@ export const listEvents = reading({
   path: '/events',
   command: { none: '`scrip-client listen --pull` reads them, and `scrip webhook deliveries` lists them.' },
   input: {
-    merchantId: Type.Optional({ ...MerchantId, description: 'Left out: of the operator.' }),
-    endpoint: Type.Optional({ ...EndpointId, description: 'Left out: the only pull endpoint.' }),
+    merchantId: Type.Optional({
+      ...MerchantId,
+      description: 'Whose events; left out: those of the operator.',
+    }),
+    endpoint: Type.Optional({ ...EndpointId, description: 'The pull endpoint; left out: the only one.' }),
     after: Type.Optional(
       Type.String({
         pattern: '^[1-9][0-9]{0,9}-[0-9]{1,18}$',

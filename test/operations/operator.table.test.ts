@@ -19,6 +19,12 @@ import { readProgram } from '../support/program.ts';
 const api = operatorApi();
 let merchantId: number;
 
+type Described = {
+  readonly description?: string;
+  readonly title?: string;
+  readonly enum?: readonly unknown[];
+};
+
 before(async () => {
   merchantId = (await api.testService.createMerchant()).id;
 });
@@ -113,6 +119,17 @@ describe('the table of operations', () => {
         }
     }
   });
+});
+
+test('the description of a field says what it is, before what it is when it is left out', () => {
+  const wrong = APIS.flatMap(({ operations }) => operations).flatMap(({ name, input }) =>
+    Object.entries(input.properties as Record<string, Described>)
+      .filter(([, { description = '', title, enum: words }]) =>
+        description === '' ? (words ?? title) === undefined : /^(left out|null):/i.test(description),
+      )
+      .map(([field, { description }]) => `${name} ${field}: ${description}`),
+  );
+  assert.deepEqual(wrong, []);
 });
 
 test('the OpenAPI document of the portal has its own cookie, and says what its own people approve', async () => {
