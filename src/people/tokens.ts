@@ -10,15 +10,7 @@ import { byText, byTime, listing } from '../listing.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { containing } from '../network.ts';
 import { alone, type Caller, type Condition, changing, tableOf, twoPeople } from '../operation.ts';
-import {
-  ALL_ROLES,
-  GOVERN,
-  PORTAL_ROLES,
-  type PortalRole,
-  ROLES,
-  type Role,
-  SEE_TOKENS,
-} from '../principal.ts';
+import { ALL_ROLES, GOVERN, type PortalRole, type Role, SEE_TOKENS } from '../principal.ts';
 import { invalid, notFound, Problem } from '../problem.ts';
 import { columnsOf } from '../row.ts';
 import {
@@ -39,7 +31,7 @@ import {
 } from '../schema.ts';
 import { DAY_MS, MINUTE_MS } from '../time.ts';
 import { toEnd } from '../zone.ts';
-import { findUser, ofAddress, readAccounts, type User } from './users.ts';
+import { checkRoles, findUser, ofAddress, readAccounts, type User } from './users.ts';
 
 /** Tokens, with which machines call. A token has at most the rights of the people that it depends on. */
 
@@ -253,19 +245,8 @@ async function expiryOf(caller: Caller, given: string | undefined): Promise<Date
   return expiresAt;
 }
 
-/**
- * Checks the roles of a token. They must exist for the operator or the portal, and its creator must have each
- * of them. The command line may give every role.
- */
-function checkRoles({ principal }: Caller, roles: readonly string[], isPortal: boolean): void {
-  const known: readonly string[] = isPortal ? PORTAL_ROLES : ROLES;
-  const unknown = roles.filter((role) => !known.includes(role));
-  if (unknown.length > 0)
-    throw invalid(
-      'roles',
-      'enum',
-      `must be one of ${known.join(', ')}${isPortal ? ' for a token of a merchant' : ''}`,
-    );
+/** Checks that the creator of a token has its roles. The command line may give every role. */
+function requireOwnRoles({ principal }: Caller, roles: readonly string[]): void {
   const own: readonly string[] = principal.roles;
   const exceeds =
     principal.kind !== 'command-line' && !own.includes('owner') && roles.some((role) => !own.includes(role));
@@ -349,7 +330,8 @@ export const createToken = changing({
       ? await requireMerchant(caller, input.merchantId, 'merchantId')
       : undefined;
     const merchantId = merchant?.id ?? null;
-    checkRoles(caller, input.roles, merchantId !== null);
+    checkRoles(input.roles, merchantId);
+    requireOwnRoles(caller, input.roles);
     const user = await personOf(caller, input, input.merchantId ?? null);
     const networks = input.networks ? toNetworks(input.networks) : null;
     const token = newToken(caller.service);

@@ -151,15 +151,15 @@ update users u set ${values} where u.id = ${id} returning ${COLUMNS}`);
 }
 
 /**
- * Returns the roles of a user, each once, in the order of the table.
- * @param merchantId null for a user of the operator
+ * Returns the roles of a user or a token, each once, in the order of the table.
+ * @param merchantId null for the operator
  * @throws Problem `invalid` for an unknown role, or if there is none
  */
 export function checkRoles(roles: readonly string[], merchantId: number | null): string[] {
   const known: readonly string[] = merchantId === null ? ROLES : PORTAL_ROLES;
   if (roles.length === 0 || roles.some((role) => !known.includes(role))) {
     const whose = merchantId === null ? 'the operator' : 'a merchant';
-    throw invalid('roles', 'enum', `of a user of ${whose} must be some of ${known.join(', ')}`);
+    throw invalid('roles', 'enum', `of ${whose} must be some of ${known.join(', ')}`);
   }
   return known.filter((role) => roles.includes(role));
 }

@@ -169,9 +169,10 @@ function minPayoutOf(amount: number): string {
  */
 export async function makeTerms(
   operator: Operator,
-  { merchantId, product, from, commission, vat = DEFAULTS.vat, ...given }: Static<TObject<typeof NewTerms>>,
+  { merchantId, product, from, commission, ...given }: Static<TObject<typeof NewTerms>>,
 ): Promise<Terms> {
   const { service, actor } = operator;
+  const { vat, period, minPayout, delayDays } = { ...DEFAULTS, ...given };
   checkDay(from, 'from');
   const misplaced = product && OF_MERCHANT.find((name) => given[name] !== undefined);
   if (misplaced)
@@ -187,8 +188,8 @@ with t as (
   insert into settlement_terms (merchant_id, product_id, valid_from, commission_ppm, vat_ppm, period,
     min_payout, delay_days, payee, payee_last4, payee_digest, made_by, made_at)
   values (${id}, ${productId}, ${from}::date, ${toPpm(commission, 'commission')}, ${toPpm(vat, 'vat')},
-    ${ofMerchant(given.period ?? DEFAULTS.period)}::settlement_period,
-    ${ofMerchant(minPayoutOf(given.minPayout ?? DEFAULTS.minPayout))}::numeric, ${ofMerchant(given.delayDays ?? DEFAULTS.delayDays)},
+    ${ofMerchant(period)}::settlement_period, ${ofMerchant(minPayoutOf(minPayout))}::numeric,
+    ${ofMerchant(delayDays)},
     ${given.payee ?? null}, ${iban?.slice(-LAST_CHARACTERS) ?? null},
     ${iban && digestOfIban(service, iban)}, ${actor.name}, ${service.clock()})
   on conflict do nothing returning *

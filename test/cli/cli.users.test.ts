@@ -28,7 +28,7 @@ describe('scrip user', () => {
     assert.match((await invite('cashier', 'viewer')).out, /\/portal\/enroll#/);
     const { status, err } = await invite('auditor');
     assert.equal(status, 2);
-    assert.match(err, /^scrip: --role of a user of a merchant must be some of owner, finance, operations/);
+    assert.match(err, /^scrip: --role of a merchant must be some of owner, finance, operations/);
     const users = await operator.json`user list --merchant ${id}`;
     assert.deepEqual(users[0].roles, ['cashier', 'viewer']);
   });
