@@ -1,9 +1,9 @@
 import { isSameDecimal } from './money.ts';
 
-/** Returns JSON in canonical form: names in order, times in ISO 8601, large numbers as text. */
+/** Returns JSON in canonical form: names in order, times in ISO 8601, ids and large numbers as text. */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_name, each: unknown) => {
-    if (typeof each === 'bigint') return String(each);
+  return JSON.stringify(value, (name, each: unknown) => {
+    if (typeof each === 'bigint' || (typeof each === 'number' && name.endsWith('Id'))) return String(each);
     if (typeof each !== 'object' || each === null || Array.isArray(each)) return each;
     return Object.fromEntries(Object.entries(each).sort(([one], [other]) => (one < other ? -1 : 1)));
   });

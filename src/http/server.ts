@@ -180,12 +180,10 @@ function followRequests(app: FastifyInstance, service: Service, headers: Headers
   });
 }
 
-/**
- * Whether errors of a path are problem documents: below the prefix of the operator API, even for unknown
- * paths.
- */
+/** Whether errors of a path are problem documents: those of the operator API and the portal, unknown or not. */
 function isOperatorPath(url = ''): boolean {
-  return Object.values(PREFIXES).some((prefix) => url.startsWith(`${prefix}/`));
+  const [path = ''] = url.split('?');
+  return Object.values(PREFIXES).some((prefix) => `${path}/`.startsWith(`${prefix}/`));
 }
 
 /**

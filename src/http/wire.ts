@@ -32,12 +32,15 @@ function refuseField(code: RefusalCode, httpStatus: number, field: string, rule:
 export const wrongMediaType = (mediaTypes: readonly string[]) =>
   refuseField('98', 415, 'Content-Type', 'media-type', `must be ${mediaTypes.join(' or ')}, in UTF-8`);
 
+/** A host and a port (RFC 9110, 7.2). */
+const HOST = /^(?:\[[\w.:~%!$&'()*+,;=-]+\]|[\w.~%!$&'()*+,;=-]*)(?::\d*)?$/;
+
 /** Headers that a proxy may read differently than the service. */
-const ONCE = ['Host', 'Authorization'] as const;
+const ONCE = ['Host', 'Authorization', 'Content-Type'] as const;
 
 /**
- * HTTP 400: a request of HTTP/1.1 without `Host`, one with two headers that may appear once (RFC 9112, 3.2;
- * RFC 9110, 5.3), or one of an older version than 1.0. HTTP/1.0 requires no `Host`.
+ * HTTP 400: a request of HTTP/1.1 without `Host`, one with another form of it or with two headers that may
+ * appear once (RFC 9112, 3.2; RFC 9110, 5.3), or one of an older version than 1.0. HTTP/1.0 requires no `Host`.
  */
 export function checkFrame({ httpVersion, headers, rawHeaders }: IncomingMessage) {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return new TransportRefusal('98', 400);
@@ -51,6 +54,8 @@ export function checkFrame({ httpVersion, headers, rawHeaders }: IncomingMessage
     }
     if (found > 1) return refuseField('98', 400, once, 'unique', 'must appear once');
   }
+  if (headers.host !== undefined && !HOST.test(headers.host))
+    return refuseField('98', 400, 'Host', 'pattern', 'must be a host, with or without a port');
   return undefined;
 }
 

@@ -21,7 +21,7 @@ import { repeatUpdate } from '../redemptions/update.ts';
 import { Refusal } from '../refusal.ts';
 import { Code, Gtin, Line, Money, Opening, Pin, SerialNumber, Text, Time } from '../schema.ts';
 import { noteCashier } from '../transactions/cashiers.ts';
-import { ShownSchema, transactions } from '../transactions/transactions.ts';
+import { findByReference, ShownSchema, transactions } from '../transactions/transactions.ts';
 import { activate } from '../vouchers/activate.ts';
 import { balance } from '../vouchers/balance.ts';
 import { showVoucher } from '../vouchers/show.ts';
@@ -332,11 +332,9 @@ const tillFind = reading({
   roles: TILL_ROLES,
   async run(caller, { reference }) {
     checkReference(reference);
-    const merchantId = ownIdOf(caller);
     // A standby may not have the transaction yet.
-    const service = { ...caller.service, readDb: caller.service.db };
-    const found = await transactions.find.run({ ...caller, service }, { reference, merchantId });
-    return booked(caller, found.transactionId, false);
+    const found = await findByReference(caller.service.db, Number(ownIdOf(caller)), reference);
+    return booked(caller, found, false);
   },
 });
 

@@ -69,7 +69,7 @@ export async function dispute(
 insert into settlement_disputes (settlement_id, line, comment, made_by, made_at)
 values (${settlementId}, ${line}, ${comment}, ${actor.name}, ${service.clock()}) returning id`);
     const id = made?.id ?? 0;
-    const after = { dispute: id, line, comment };
+    const after = { dispute: String(id), line, comment };
     await audit(tx, operator, { action: 'settlement.dispute', subject: `settlement ${settlementId}`, after });
     return String(id);
   });
@@ -83,7 +83,7 @@ export async function answer(operator: Operator, id: string, text: string): Prom
 update settlement_disputes set answer = ${text}, answered_by = ${actor.name}, answered_at = ${service.clock()}
 where id = ${toId(id)} and answer is null returning settlement_id as "settlementId"`;
     const { settlementId } = await requireRow<{ settlementId: number }>(tx, answered, `open dispute ${id}`);
-    const after = { dispute: Number(id), answer: text };
+    const after = { dispute: id, answer: text };
     await audit(tx, operator, { action: 'settlement.answer', subject: `settlement ${settlementId}`, after });
   });
 }

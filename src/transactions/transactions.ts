@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Service } from '../context.ts';
+import type { Queries } from '../db/pool.ts';
 import { plainArray, raw, type Sql, sql } from '../db/sql.ts';
 import { ENTRY, none } from '../figure.ts';
 import type { KeyRing } from '../keyring/ring.ts';
@@ -157,6 +158,16 @@ where bucket = ${buckets.ofSerial(BigInt(serialNumber ?? 0))} and original_id = 
   return row?.id ?? null;
 }
 
+/** Returns a transaction, and what has become of it. @throws Problem if there is none */
+async function showWhole(service: Service, id: string): Promise<Static<typeof ShownSchema>> {
+  const shown = await showTransaction(service, id);
+  const [refundable, correctedBy] = await Promise.all([
+    findRefundable(service, shown),
+    findCorrection(service, shown),
+  ]);
+  return { ...shown, refundable, correctedBy };
+}
+
 /** The fields that the list of a merchant shows. */
 const OF_MERCHANT = sql`
 and r.batch_id is null and r.kind in ${listOf(TRANSACTION_KINDS)}`;
@@ -225,14 +236,7 @@ const show = reading({
   input: { transactionId: TransactionId },
   output: ShownSchema,
   roles: SEE_VOUCHERS,
-  async run({ service }, { transactionId }) {
-    const shown = await showTransaction(service, transactionId);
-    const [refundable, correctedBy] = await Promise.all([
-      findRefundable(service, shown),
-      findCorrection(service, shown),
-    ]);
-    return { ...shown, refundable, correctedBy };
-  },
+  run: ({ service }, { transactionId }) => showWhole(service, transactionId),
 });
 
 const find = reading({
@@ -245,21 +249,27 @@ const find = reading({
     reference: LookupReference("The merchant's reference."),
     merchantId: MerchantId,
   },
-  output: TransactionSchema,
+  output: ShownSchema,
   roles: SEE_VOUCHERS,
   async run(caller, { reference, merchantId }) {
     checkLookupReference(reference);
     const { id } = await requireMerchant(caller, merchantId, 'merchantId');
-    const [first] = await caller.service.readDb.query<{ id: string }>(sql`
+    return showWhole(caller.service, await findByReference(caller.service.readDb, id, reference));
+  },
+});
+
+/** Returns the id of a merchant's transaction under a reference. @throws Problem if there is none */
+export async function findByReference(db: Queries, merchantId: number, reference: string): Promise<string> {
+  const [first] = await db.query<{ id: string }>(sql`
 select id from claims
-where merchant_id = ${id} and reference = ${reference} and operation in ('redeem', 'activate', 'cash-out', 'top-up')
+where merchant_id = ${merchantId} and reference = ${reference}
+  and operation in ('redeem', 'activate', 'cash-out', 'top-up')
   and (operation <> 'redeem' or serial_number is not null) -- it was not given up
 order by case operation when 'redeem' then 1 when 'activate' then 2 when 'cash-out' then 3 else 4 end
 limit 1`);
-    if (!first) throw notFound(`transaction with this reference of merchant ${id}`);
-    return showTransaction(caller.service, first.id);
-  },
-});
+  if (!first) throw notFound(`transaction with this reference of merchant ${merchantId}`);
+  return first.id;
+}
 
 /** What a reference of a merchant can name. An order is a batch. */
 const NAMED = ['redeem', 'activate', 'generate', 'cash-out', 'top-up'] as const;

@@ -66,6 +66,12 @@ describe('the audit', () => {
     assert.deepEqual(entry?.after, { permissions: [...permissions, 'update-redemption'] });
   });
 
+  test('writes ids as text, as every other answer does', async () => {
+    const { id } = await testService.createMerchant();
+    const [entry] = await entriesOf(() => apiKeys.create.run(operator, { merchantId: String(id) }));
+    assert.equal(entry?.after?.['merchantId'], String(id));
+  });
+
   test('has no entry for a change that was refused or had no effect', async () => {
     const { id } = await testService.createMerchant();
     const entries = await entriesOf(async () => {

@@ -275,6 +275,30 @@ describe('the server', () => {
       const keys = 'Authorization: Basic eA==\r\nAUTHORIZATION: Basic eQ==\r\n';
       const twice = await raw(`GET ${path} HTTP/1.1\r\nHost: x\r\n${keys}Connection: close\r\n\r\n`);
       assert.deepEqual(twice.body, unsupported('Authorization', 'unique', 'must appear once'));
+      const types = 'Content-Type: application/json\r\ncontent-type: text/plain\r\n';
+      const both = await raw(`POST ${path} HTTP/1.1\r\nHost: x\r\n${types}Connection: close\r\n\r\n`);
+      assert.deepEqual(both.body, unsupported('Content-Type', 'unique', 'must appear once'));
+    }
+  });
+
+  test('refuses a Host that is none, and serves every form of one', async () => {
+    for (const [host, status] of [
+      ...['a b', 'a/b', 'x:y', 'a@b', '[::1', 'a\\b', 'x?y', 'a,b c', '\u00e9'].map(
+        (each) => [each, 400] as const,
+      ),
+      ...['', 'x', 'x:8080', 'x:', '127.0.0.1:1', '[::1]:8080', 'a_b.example', '%C3%A9'].map(
+        (each) => [each, 401] as const,
+      ),
+    ]) {
+      const answer = await raw(
+        `GET /api/v2/transactions HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+      );
+      assert.equal(answer.status, status, host);
+      if (status === 400)
+        assert.deepEqual(
+          answer.body,
+          unsupported('Host', 'pattern', 'must be a host, with or without a port'),
+        );
     }
   });
 

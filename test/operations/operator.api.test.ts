@@ -181,8 +181,10 @@ update operator_requests set created_at = created_at - interval '61 seconds' whe
     assert.equal(body.errors[0].message, 'has the wrong form: it is written like 1');
     const missing = await api.get('/merchants/999999');
     assert.deepEqual([missing.status, missing.body.code], [404, 'not-found']);
-    const unknown = await api.get('/nothing');
-    assert.deepEqual([unknown.status, unknown.body.code], [404, '98']);
+    for (const path of ['', '/', '/nothing', '?x=1']) {
+      const unknown = await api.get(path);
+      assert.deepEqual([unknown.status, unknown.body.code], [404, '98'], path);
+    }
   });
 
   test('lets a request wait for a connection while others hold all of them', async (t) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { before, describe, test } from 'node:test';
 import { Compile } from 'typebox/compile';
-import { exampleOf, PROBLEM_RESPONSES } from '../../src/http/operator/openapi.ts';
+import { exampleOf, problemsOf } from '../../src/http/operator/openapi.ts';
 import { PEOPLE } from '../../src/http/operator/sessions.ts';
 import type { AnyOperation, Fields } from '../../src/operation.ts';
 import { mayPropose } from '../../src/operations/admit.ts';
@@ -237,7 +237,8 @@ function judge(
   const type = headers.get('content-type') ?? '';
   assert.ok(status < 500, message);
   if (status >= 300) {
-    assert.ok(PROBLEM_RESPONSES.includes(String(status)) || status === 405, message);
+    const hasBody = operation.method === 'POST' || operation.method === 'PATCH';
+    assert.ok(problemsOf(hasBody).includes(String(status)) || status === 405, message);
     assert.match(type, /^application\/problem\+json/, message);
     assert.equal(body.requestId, headers.get('x-request-id'));
     if (body.code === 'invalid') assert.ok(body.errors.length > 0, message);
@@ -251,6 +252,18 @@ function judge(
 }
 
 describe('a request with random values', () => {
+  test('is answered so, too, where its body is of another type or too large', async () => {
+    const { body } = await api.call('GET', '/docs/operator/openapi.json');
+    for (const [name, type, status] of [
+      ['x', 'text/plain', 415],
+      ['x'.repeat(70_000), 'application/json', 413],
+    ] as const) {
+      const answer = await api.post('/merchants', { name }, { 'content-type': type });
+      assert.equal(answer.status, status);
+      assert.ok(body.paths['/operator/v1/merchants'].post.responses[status], String(status));
+    }
+  });
+
   for (const { prefix, operations, roles } of APIS) {
     test(`below ${prefix} is answered as the OpenAPI document says, and never with a 500`, async () => {
       const token = await api.token(roles, prefix === '/operator/v1' ? undefined : merchantId);

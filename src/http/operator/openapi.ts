@@ -51,14 +51,19 @@ const MEANINGS: Readonly<Record<string, string>> = {
   '403': 'The roles do not permit it, or a second factor or another person is needed.',
   '404': 'What the request names does not exist.',
   '409': 'Not allowed in the current state.',
+  '413': 'The body is too large.',
+  '415': 'The body is not JSON in UTF-8.',
   '429': 'Too many requests: wait as many seconds as `Retry-After` says.',
+  '500': 'A bug: give the operator the `requestId`.',
   '503': 'The service is overloaded, or has no database.',
 };
 
-/** Every possible status of a problem. */
-export const PROBLEM_RESPONSES = [
-  ...new Set([...Object.values(PROBLEM_STATUSES), ...Object.values(REFUSAL_STATUSES)]),
-].map(String);
+const ALL = [...new Set([...Object.values(PROBLEM_STATUSES), ...Object.values(REFUSAL_STATUSES), 500])];
+const OF_BODIES = [413, 415];
+
+/** Every possible status of a problem, with or without a body in the request. */
+export const problemsOf = (hasBody: boolean): readonly string[] =>
+  [...ALL, ...(hasBody ? OF_BODIES : [])].map(String).sort();
 
 const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
@@ -93,7 +98,7 @@ export function describeApi({ name, title, description, operations }: DescribedA
         },
       },
       parameters: { IdempotencyKey: IDEMPOTENCY_KEY },
-      responses: Object.fromEntries(PROBLEM_RESPONSES.map((each) => [`Problem${each}`, problem(each)])),
+      responses: Object.fromEntries(problemsOf(true).map((each) => [`Problem${each}`, problem(each)])),
     },
   });
 }
@@ -169,7 +174,7 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
       [status]: { description: 'Done.', content: contentOf(operation) },
       ...(isProposed && effect !== 'read' && status !== 202 && proposal()),
       ...Object.fromEntries(
-        PROBLEM_RESPONSES.map((each) => [each, { $ref: `#/components/responses/Problem${each}` }]),
+        problemsOf(hasBody).map((each) => [each, { $ref: `#/components/responses/Problem${each}` }]),
       ),
     },
   };

@@ -105,7 +105,8 @@ async function send(
   { output, replayed, proposed, alone }: Performed,
 ): Promise<FastifyReply> {
   if (files && !proposed) return sendFile(reply, output as File);
-  if (replayed) reply.header('idempotent-replayed', 'true');
+  if (replayed || (output as { readonly replayed?: unknown } | null)?.replayed === true)
+    reply.header('idempotent-replayed', 'true');
   reply.code(proposed ? 202 : status).type(JSON_TYPE);
   const text = JSON.stringify(alone ? { ...(output as object), ...ALONE } : output);
   if (effect !== 'read') return reply.send(text);
