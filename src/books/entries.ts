@@ -18,6 +18,7 @@ import {
   Nullable,
   NullableText,
   Opening,
+  requireDecimals,
   SerialNumber,
   Start,
   Text,
@@ -145,6 +146,7 @@ async function entriesOf(caller: Caller, wanted: Wanted): Promise<Sql> {
     issueMonth,
     setsApart = false,
   } = wanted;
+  if (currency !== undefined) requireDecimals(currency);
   const zone = await zoneOfBooks(caller.service.db);
   const start = (await momentOf(caller, wanted.from, 'from')) ?? EPOCH;
   const end =

@@ -4,6 +4,7 @@ import { findBatch, readVouchers } from '../batches/export.ts';
 import { generate } from '../batches/generate.ts';
 import { closeDays } from '../books/close.ts';
 import { refundFloat } from '../books/floats.ts';
+import { setGlAccount } from '../books/gl.ts';
 import { verifyBooks } from '../books/verify.ts';
 import { adjustVoucher } from '../books/vouchers.ts';
 import { type Actor, type Context, createService, type Operator, type Service } from '../context.ts';
@@ -11,6 +12,7 @@ import { type MovedClock, moveClock, restoreClock } from '../db/clock.ts';
 import { createPartitions } from '../db/partitions.ts';
 import { openDatabase } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
+import { ACCOUNT_KINDS } from '../ledger/kinds.ts';
 import { reconcile } from '../ledger/reconcile.ts';
 import { topUp } from '../merchants/floats.ts';
 import { actFor } from '../merchants/merchants.ts';
@@ -126,6 +128,8 @@ class Story {
     }
     await setLetterhead(this.#operator, LETTERHEAD);
     await setPayIn(this.#operator, 'EUR', 'DE89370400440532013000');
+    for (const [index, kind] of ACCOUNT_KINDS.entries())
+      await setGlAccount(this.#operator, { kind, number: String(1_000 + 10 * index) });
     for (const { name, product: code, float } of MERCHANTS) {
       const product = products.get(code) as Product;
       const { currency, decimals } = product;

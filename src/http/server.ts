@@ -180,7 +180,7 @@ function followRequests(app: FastifyInstance, service: Service, headers: Headers
   });
 }
 
-/** Whether errors of a path are problem documents: those of the operator API and the portal, unknown or not. */
+/** Whether errors of a path are problem documents: those of the operator API and the portal, known or not. */
 function isOperatorPath(url = ''): boolean {
   const [path = ''] = url.split('?');
   return Object.values(PREFIXES).some((prefix) => `${path}/`.startsWith(`${prefix}/`));

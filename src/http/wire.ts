@@ -39,8 +39,9 @@ const HOST = /^(?:\[[\w.:~%!$&'()*+,;=-]+\]|[\w.~%!$&'()*+,;=-]*)(?::\d*)?$/;
 const ONCE = ['Host', 'Authorization', 'Content-Type'] as const;
 
 /**
- * HTTP 400: a request of HTTP/1.1 without `Host`, one with another form of it or with two headers that may
- * appear once (RFC 9112, 3.2; RFC 9110, 5.3), or one of an older version than 1.0. HTTP/1.0 requires no `Host`.
+ * HTTP 400: a request of HTTP/1.1 without `Host`, one with a malformed `Host` or with two headers that may
+ * appear once (RFC 9112, 3.2; RFC 9110, 5.3), or one of an older version than 1.0. HTTP/1.0 requires no
+ * `Host`.
  */
 export function checkFrame({ httpVersion, headers, rawHeaders }: IncomingMessage) {
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return new TransportRefusal('98', 400);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listDays } from '../../src/books/days.ts';
+import { findReport, makeReport } from '../../src/books/reports/reports.ts';
 import { fillHistory } from '../../src/cli/demo-history.ts';
 import { moveClock } from '../../src/db/clock.ts';
 import { asOperator, startTestService } from '../support/harness.ts';
@@ -20,6 +21,13 @@ test('a demo history that is stopped stays as it is, and says so', async (t) => 
   const days = await listDays(service);
   // The last day is not over.
   assert.equal(days.filter(({ state }) => state === 'closed').length, DAYS - 1);
+  // Its general ledger has account numbers for every movement.
+  const closed = days.filter(({ state }) => state === 'closed').map(({ day }) => day);
+  const { tables } = await makeReport(service, findReport('R12') ?? assert.fail(), {
+    from: closed.toSorted()[0],
+    to: days.map(({ day }) => day).toSorted()[closed.length],
+  } as never);
+  assert.ok(tables.some(({ rows }) => rows.length > 0));
   assert.match(lines.splice(0).join('; '), /^filling the empty database.*; stopped while .* stays so/);
   assert.equal(await fillHistory(service, url, reasoned, progress), false);
   assert.deepEqual(lines, []);

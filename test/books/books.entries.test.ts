@@ -9,6 +9,7 @@ import { figuresOf, formatsOf } from '../../src/books/reports/report.ts';
 import { makeReport, REPORTS } from '../../src/books/reports/reports.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
+import type { Problem } from '../../src/problem.ts';
 import { limitedNetwork } from '../../src/settings/limited-network.ts';
 import { showSettlement } from '../../src/settlement/show.ts';
 import { playMonth } from '../support/books.history.ts';
@@ -219,6 +220,15 @@ test('every page of entries belongs to the sum of the first, and no entry is on 
     paged,
     all.map(({ transactionId }) => transactionId),
   );
+});
+
+test('entries of a currency that does not exist are refused', async () => {
+  const listing = async () =>
+    entries.list.run(asOperator(played.ledger.started.service), { currency: 'PWF' } as never);
+  await assert.rejects(listing, (error: Problem) => {
+    assert.deepEqual([error.code, error.errors?.map(({ field }) => field)], ['invalid', ['currency']]);
+    return true;
+  });
 });
 
 test('a merchant sees the entries of its own float and settlement account alone', async () => {
