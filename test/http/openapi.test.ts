@@ -118,6 +118,15 @@ test('an OpenAPI document is compressed for clients that accept gzip', async () 
   assert.equal(String(gunzipSync(packed.rawPayload)), plain.payload);
 });
 
+test('a file of JSON is not described as a text', async () => {
+  for (const name of ['operator', 'portal']) {
+    const { paths } = (await app.inject(`/docs/${name}/openapi.json`)).json();
+    for (const [path, methods] of Object.entries<object>(paths))
+      for (const { responses } of Object.values(methods))
+        assert.notEqual(responses[200]?.content['application/json']?.schema.type, 'string', path);
+  }
+});
+
 test('an OpenAPI document that a client has is not sent again', async () => {
   const url = '/docs/operator/openapi.json';
   const tag = String((await app.inject(url)).headers.etag);

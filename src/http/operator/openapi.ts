@@ -180,9 +180,12 @@ function describeOperation(operation: AnyOperation, isProposed: boolean): object
   };
 }
 
+const ANY = { schema: {} };
+const BYTES = { schema: { type: 'string', format: 'binary' } };
+
 function contentOf({ output, files }: AnyOperation): object {
   return files
-    ? Object.fromEntries(files.map((type) => [type, { schema: { type: 'string', format: 'binary' } }]))
+    ? Object.fromEntries(files.map((type) => [type, type === 'application/json' ? ANY : BYTES]))
     : { 'application/json': { schema: output } };
 }
 
