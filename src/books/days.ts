@@ -187,7 +187,12 @@ export function checkInterval({ from, to }: { from?: string | undefined; to?: st
   return { from, to };
 }
 
-const INTERVAL = { from: Type.Optional(Day), to: Type.Optional(Day) };
+/** An interval of days, as reports, exports and verifications take it. */
+export const INTERVAL = {
+  from: { ...Day, description: 'The first day.' },
+  to: { ...Day, description: 'The day after the last one.' },
+};
+const ANY_INTERVAL = { from: Type.Optional(INTERVAL.from), to: Type.Optional(INTERVAL.to) };
 /** More days than pages show at a time. */
 const NEWEST_MAX = 1_000;
 
@@ -197,7 +202,7 @@ export const days = listingAll({
   path: '/books/days',
   columns: ['day', 'startsAt', 'endsAt', 'zone', 'state', 'rows', 'hash'],
   input: {
-    ...INTERVAL,
+    ...ANY_INTERVAL,
     newest: Type.Optional(
       Type.Integer({ minimum: 1, maximum: NEWEST_MAX, description: 'At most so many, the last ones.' }),
     ),

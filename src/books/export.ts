@@ -6,9 +6,9 @@ import { textIn } from '../money.ts';
 import { reading } from '../operation.ts';
 import { EXPORT } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
-import { Day, FileSchema, MerchantId, TransactionId, Word } from '../schema.ts';
+import { FileSchema, MerchantId, TransactionId, Word } from '../schema.ts';
 import { addDays } from '../time.ts';
-import { checkInterval } from './days.ts';
+import { checkInterval, INTERVAL } from './days.ts';
 import {
   type Account,
   balancesAt,
@@ -249,9 +249,8 @@ export const exportDays = reading({
   summary: 'Export closed days for an accounting system',
   path: '/books/export',
   input: {
-    format: Word(EXPORT_FORMATS, { examples: ['csv'] }),
-    from: Day,
-    to: Day,
+    format: Word(EXPORT_FORMATS, { description: 'The format of the file.', examples: ['csv'] }),
+    ...INTERVAL,
     merchantId: Type.Optional(MerchantId),
     transactionId: Type.Optional({ ...TransactionId, description: 'proof: only this row.' }),
     rows: Type.Optional(

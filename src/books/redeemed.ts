@@ -52,7 +52,8 @@ export const redeemedDays = listingAll({
       Type.Integer({
         minimum: 1,
         maximum: DAYS_MAX,
-        description: 'How many days, up to today; 30 by default.',
+        default: DAYS,
+        description: 'How many days, up to today.',
       }),
     ),
   },

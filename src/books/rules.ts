@@ -166,7 +166,7 @@ export const dormancy = changing({
 
 const NewVat = {
   product: Positional(ProductCode),
-  from: Day,
+  from: { ...Day, description: 'The first day.' },
   treatment: Treatment,
   country: Country,
   rate: Type.Optional({ ...Percent('In percent.'), default: 0 }),

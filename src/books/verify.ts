@@ -9,7 +9,7 @@ import { VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Count, Day, Text, TransactionId } from '../schema.ts';
 import { readAges, readHashes } from './close.ts';
-import { type BookDay, bookedBetween, checkInterval, EFFECTS, inSlice } from './days.ts';
+import { type BookDay, bookedBetween, checkInterval, EFFECTS, INTERVAL, inSlice } from './days.ts';
 import { leafHash } from './merkle.ts';
 import { allowLongWork, type Closing, GENESIS, listClosings, sumOfSlices, textOfClosing } from './seal.ts';
 import { rootOfSettled, type Settled } from './settled.ts';
@@ -342,8 +342,8 @@ export const verify = reading({
   description:
     'Without an interval, it verifies all closed days, and continues an earlier request that was interrupted.',
   input: {
-    from: Type.Optional(Day),
-    to: Type.Optional(Day),
+    from: Type.Optional(INTERVAL.from),
+    to: Type.Optional(INTERVAL.to),
     lastDays: Type.Optional(
       Type.Integer({
         minimum: 1,

@@ -283,7 +283,10 @@ const count = listingAll({
   summary: 'Count the declined requests by their code, the most frequent first; kept 90 days',
   description: 'Of the last 30 days unless `from` is given. Both days are included, and are those of UTC.',
   path: '/declines/count',
-  input: { from: Type.Optional(Day), to: Type.Optional(Day) },
+  input: {
+    from: Type.Optional({ ...Day, description: 'The first day.' }),
+    to: Type.Optional({ ...Day, description: 'The last day; left out: today.' }),
+  },
   item: Type.Object({
     code: Type.String({ description: 'The status code of the refusal.' }),
     declines: Count,

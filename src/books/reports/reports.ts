@@ -7,8 +7,8 @@ import { type Caller, reading } from '../../operation.ts';
 import { SEE } from '../../principal.ts';
 import { invalid, notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
-import { At, Day, FileSchema, Line, MerchantId, pastTime, Word } from '../../schema.ts';
-import { checkInterval, type ListedDay } from '../days.ts';
+import { At, FileSchema, Line, MerchantId, pastTime, Word } from '../../schema.ts';
+import { checkInterval, INTERVAL, type ListedDay } from '../days.ts';
 import { bank, generalLedger, safeguarding } from './accounting.ts';
 import { outstanding, trialBalance } from './balances.ts';
 import { breakage } from './breakage.ts';
@@ -157,8 +157,7 @@ const ReportName = (names: readonly string[]) =>
   Word(names, { description: 'Its number or its name.', examples: ['R1'] });
 
 const Asked = {
-  from: Day,
-  to: Day,
+  ...INTERVAL,
   merchantId: Type.Optional(MerchantId),
   at: At,
   section: Type.Optional(Line(40, 'Of a report with several kinds of tables, this one alone.', 'total')),
@@ -256,7 +255,9 @@ export const reportCsvFile = reading({
   input: {
     report: ReportName(namesOf(ALL_REPORTS)),
     ...Asked,
-    format: Type.Optional(Word(FILE_FORMATS, { description: '`csv`; `xlsx`: a workbook; left out: CSV.' })),
+    format: Type.Optional(
+      Word(FILE_FORMATS, { description: 'The format of a file: CSV if it is left out. `xlsx`: a workbook.' }),
+    ),
     european: European,
   },
   output: FileSchema,
