@@ -53,6 +53,8 @@ test('the export of a list holds all rows that match its filter', { skip }, asyn
   await page.getByRole('button', { name: 'Export' }).click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText(`Rows that match the filters: ${items.length}`).waitFor();
+  // Enter saves the file.
+  await dialog.locator('button:focus', { hasText: 'Download CSV' }).waitFor();
   await dialog.getByRole('button', { name: 'Cancel' }).click();
   const { csv, xlsx } = await exportsOf(page, DIALOG);
   assert.equal(csv.suggestedFilename(), 'transactions.csv');
@@ -228,6 +230,7 @@ test('vouchers are canceled in bulk, with a preview, a job and a file of the res
   await dialog.getByLabel('Reason').fill('Never handed out.');
   await dialog.getByRole('button', { name: 'Cancel: 1 voucher' }).click();
   await page.getByText('0 of 2 done, 0 failed').waitFor();
+  await page.getByText('Cancel: 1 voucher: started').waitFor();
   const worker = startJobs(stage.listening.service, [groupOf(JOB_RUNS)]);
   t.after(() => worker.stop());
   await page.getByText('2 of 2 done, 1 failed').waitFor();

@@ -93,6 +93,7 @@ export const de: Catalogue = {
     throwAway: 'Das Formular schließen? Ihre Eingabe geht verloren.',
     reveal: 'Eingabe zeigen',
     done: 'erledigt',
+    begun: 'begonnen',
     undo: 'Rückgängig',
     proposed: 'Vorgeschlagen',
     doneAlone: 'von Ihnen allein erledigt, weil noch niemand sonst freigeben kann',

@@ -90,6 +90,7 @@ export const en = {
     throwAway: 'Close the form? What you typed is lost.',
     reveal: 'Show what is typed',
     done: 'done',
+    begun: 'started',
     undo: 'Undo',
     proposed: 'Proposed',
     doneAlone: 'done by you alone, since nobody else could approve it yet',

@@ -3,7 +3,7 @@ import type { Answer } from '../answers.ts';
 import { UNDECLARED } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { useParam } from '../ui/address.ts';
-import { Difference } from '../ui/changes.tsx';
+import { fieldsOf } from '../ui/change-rows.ts';
 import { useFormat } from '../ui/format.ts';
 import type { Item } from '../ui/item.ts';
 import { List, Rows } from '../ui/list.tsx';
@@ -15,12 +15,15 @@ import { useWords } from '../ui/words.ts';
 
 type Job = Answer<'job.show'>;
 
+/** What the head of the page and its progress say. */
+const IN_HEAD = ['id', 'operation', 'state', 'total', 'done', 'failed', 'input'];
+
 const isRunning = ({ state }: Job) => state === 'WAITING' || state === 'RUNNING';
 
 /** A job: its progress, also after a reload, and its result. */
 export function Thing() {
   const texts = useTexts();
-  const { action, check: checkName } = useWords();
+  const { action, check: checkName, word } = useWords();
   const format = useFormat();
   const id = useParam('id');
   const { thing, instead } = useThing<Job>(`/jobs/${id}`, {
@@ -28,6 +31,10 @@ export function Thing() {
   });
   if (!thing) return instead;
   const { done, total, failed } = thing;
+  const input = Object.entries(fieldsOf(thing.input)).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? word(value, name) : value,
+  ]);
   const result = thing.result as Item | null;
   const checkCell = (column: string, { name: check }: Item) =>
     column === 'name' ? checkName(String(check)) : undefined;
@@ -60,8 +67,7 @@ export function Thing() {
               mb="md"
             />
           )}
-          <Difference before={{}} after={thing.input} />
-          <Fields of={thing} without={['id', 'operation', 'state', 'total', 'done', 'failed']} />
+          <Fields of={{ ...Object.fromEntries(input), ...thing }} without={IN_HEAD} />
         </Panel>
         {result && 'ok' in result && (
           <Text className={result['ok'] ? 'ok' : 'bad'} fw={600}>

@@ -130,14 +130,19 @@ export function ActionForm({ act, operation, hold, close }: Props) {
     }
     const file = done['download'] as Download | undefined;
     if (file) save(file.name, file.content);
-    const isFirst = name === 'approval.approve' && done['state'] === 'PENDING';
+    const { state } = result;
+    const isFirst = name === 'approval.approve' && state === 'PENDING';
+    // A job goes on after the answer.
+    const isBegun = state === 'WAITING' || state === 'RUNNING';
     const outcome = approval
       ? texts.doneAlone
       : isFirst
         ? texts.needsSecond
-        : isNothing(result)
-          ? NOTHING[language]
-          : texts.done;
+        : isBegun
+          ? texts.begun
+          : isNothing(result)
+            ? NOTHING[language]
+            : texts.done;
     announce(name, input, `${label}: ${outcome}`);
     finish(done);
   };

@@ -100,7 +100,14 @@ export function Export({ path, query, columns, isWhole, isPaged }: Props) {
             <Button variant="default" onClick={xlsx} disabled={!isSuccess}>
               {texts.workbook}
             </Button>
-            <Button onClick={csv} loading={!isSuccess && !error} disabled={!isSuccess}>
+            {/* Once it can be pressed, it has the focus. */}
+            <Button
+              key={String(isSuccess)}
+              autoFocus={isSuccess}
+              onClick={csv}
+              loading={!isSuccess && !error}
+              disabled={!isSuccess}
+            >
               {texts.download}
             </Button>
           </Group>

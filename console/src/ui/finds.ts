@@ -37,6 +37,7 @@ export function useFinds(text: string, groups: Places) {
   const all: { readonly [kind in 'pages' | 'operations' | 'things']: readonly Searched[] } = {
     pages: [
       ...groups.flatMap(({ places }) => places),
+      ...(offers('voucher.bulk') ? [{ to: '/vouchers/bulk', label: title('voucher.bulk') }] : []),
       ...(offers('books.report')
         ? Object.entries(reports).map(([name, report]) => ({
             to: `/books/reports/${name}`,
