@@ -1,4 +1,5 @@
 import { statfs } from 'node:fs/promises';
+import { resolve, sep } from 'node:path';
 import { findForeignTimeline } from '../db/embedded.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
@@ -187,6 +188,8 @@ from pg_stat_activity where backend_type = 'client backend'`,
     const { archives, failing, waits } = await readArchiver(db, dataDir);
     if (waits) return failure('log-waits', 'see-serve');
     if (failing && archives) return failure('log-fails', 'see-postgres');
+    if (archives && archiveDir !== undefined && resolve(archiveDir).startsWith(resolve(dataDir) + sep))
+      return warning('archive-inside', 'set-archive');
     if (archives) return examineTimelines(db, dataDir);
     if (archiveDir !== undefined) return warning('archive-unused', 'use-archive');
     return warning('no-archive', 'set-archive');

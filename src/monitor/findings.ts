@@ -28,6 +28,7 @@ export const FOUND = {
   'no-noted-backup': 'no backup of this server was reported',
   'log-waits': 'segments of the log wait to be sent to the archive, and fill the data folder',
   'log-fails': 'the log cannot be archived',
+  'archive-inside': 'the log is archived in the data folder, and lost together with it',
   'archive-unused': 'SCRIP_ARCHIVE_DIR is set, but the log is not archived',
   'no-archive': 'the log is not archived: a restore goes back to the last backup',
   archived: 'the log is archived',

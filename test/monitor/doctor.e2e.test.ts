@@ -48,6 +48,12 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   assert.match(archive.found, /^a restored copy of this database archives to the same place \(timeline 2\)/);
   await rm(installation.at('archive', history));
 
+  const inside = { SCRIP_ARCHIVE_DIR: installation.at('data', 'archive') };
+  assert.match(
+    (await installation.run(['doctor'], inside)).out,
+    /archive .*warning .*in the data folder, and lost/,
+  );
+
   // A failure sets the exit status.
   await chmod(installation.at('data', 'keys'), 0o644);
   const old = { endedAt: '2020-01-01T00:00:00Z', path: '/backups/old', bytes: 1 };

@@ -24,6 +24,7 @@ export const findings: Readonly<Record<string, string>> = {
   'no-noted-backup': 'keine Sicherung dieses Servers wurde gemeldet',
   'log-waits': 'Segmente des WAL warten darauf, ins Archiv gesendet zu werden, und füllen den Datenordner',
   'log-fails': 'das WAL kann nicht archiviert werden',
+  'archive-inside': 'das WAL wird im Datenordner archiviert, und geht mit ihm verloren',
   'archive-unused': 'SCRIP_ARCHIVE_DIR ist gesetzt, aber das WAL wird nicht archiviert',
   'no-archive': 'das WAL wird nicht archiviert: Eine Wiederherstellung endet bei der letzten Sicherung',
   archived: 'das WAL wird archiviert',
