@@ -51,7 +51,7 @@ test('the doctor reports a healthy installation as ok, and gives advice otherwis
   const inside = { SCRIP_ARCHIVE_DIR: installation.at('data', 'archive') };
   assert.match(
     (await installation.run(['doctor'], inside)).out,
-    /archive .*warning .*in the data folder, and lost/,
+    /archive .*WARNING .*in the data folder, and lost/,
   );
 
   // A failure sets the exit status.
