@@ -2,13 +2,14 @@ import Type from 'typebox';
 import type { Service } from '../context.ts';
 import { type Cell, CSV_TYPE, type CsvStyle, csvText, valueText } from '../csv.ts';
 import type { Database } from '../db/pool.ts';
+import { sql } from '../db/sql.ts';
 import { textIn } from '../money.ts';
 import { reading } from '../operation.ts';
 import { EXPORT } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { FileSchema, MerchantId, TransactionId, Word } from '../schema.ts';
 import { addDays } from '../time.ts';
-import { checkInterval, INTERVAL } from './days.ts';
+import { bookedBetween, checkInterval, INTERVAL } from './days.ts';
 import {
   type Account,
   balancesAt,
@@ -56,10 +57,11 @@ const PIECE = 65_536;
 /**
  * Exports closed days, piece by piece. The same days give the same bytes.
  * @throws Problem `conflict`, before the first piece, for a day that is not closed, or an account without a
- *   number in `gl`
+ *   number in `gl`; `not-found` for a transaction that is not of these days
  */
 export async function* exportBooks({ readDb }: Service, wanted: ExportWanted): AsyncGenerator<string> {
   const days = await closedDays(readDb, wanted.from, wanted.to);
+  await requireTransaction(readDb, days, wanted);
   let held = '';
   for await (const piece of piecesOf(readDb, wanted, days)) {
     held += piece;
@@ -68,6 +70,22 @@ export async function* exportBooks({ readDb }: Service, wanted: ExportWanted): A
     held = '';
   }
   if (held !== '') yield held;
+}
+
+/** A proof that shows no row would seem to prove one. */
+async function requireTransaction(
+  db: Database,
+  days: readonly ClosedDay[],
+  { transactionId, from, to }: ExportWanted,
+): Promise<void> {
+  const [first, last] = [days[0], days.at(-1)];
+  if (transactionId === undefined || !first || !last) return;
+  const rows = await db.query(
+    sql`
+select from book_rows where id = ${transactionId}::uuid and ${bookedBetween(first.startsAt, last.endsAt)}`,
+  );
+  if (rows.length === 0)
+    throw new Problem('not-found', `transaction ${transactionId} is not of the days from ${from} to ${to}`);
 }
 
 function piecesOf(db: Database, wanted: ExportWanted, days: readonly ClosedDay[]): AsyncGenerator<string> {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setBreakageRate } from '../../src/books/rules.ts';
 import { adjustVoucher, cashOut } from '../../src/books/vouchers.ts';
 import { products } from '../../src/products/products.ts';
-import { cancelVoucher } from '../../src/vouchers/operate.ts';
+import { cancelVoucher, extendVoucher } from '../../src/vouchers/operate.ts';
 import { type Ledger, openLedger, product, type Sold, sell, spend } from '../support/books.ts';
 import { make, type Row, rowsOf } from '../support/reports.ts';
 import { close } from '../support/settlements.ts';
@@ -77,6 +77,26 @@ test('what has expired is recognized, however little was estimated, and nothing 
   assert.deepEqual(pick(row, 'expired', 'estimated', 'recognized', 'deferred', 'toBook', 'isExceeded'), [
     ...['20.00', '20.00', '20.00', '0.00', '0.00', 'no'],
   ]);
+});
+
+test('a cohort that nobody used expires as a whole, and what is extended later is added up', async (t) => {
+  const ledger = await openLedger(t, '2026-03-02T09:00:00Z');
+  const productCode = await product(ledger.operator, 'SHORT', 'operator');
+  await estimate(ledger, productCode, 100, '2026-03-02');
+  const cards: Sold[] = [];
+  for (const shop of [await ledger.merchant(), await ledger.merchant()])
+    cards.push(...(await sell(shop, 1, 100, { productCode })));
+  await to(ledger, '2026-03-06');
+  const [row] = await tableOf(ledger, 'estimate', '2026-03-02', '2026-03-06');
+  assert.deepEqual(pick(row, 'issued', 'expired', 'estimated', 'recognized', 'deferred'), [
+    ...['200.00', '200.00', '200.00', '200.00', '0.00'],
+  ]);
+  for (const [at, { serial }] of cards.entries()) {
+    await extendVoucher(ledger.operator, serial, new Date('2026-04-30T23:59:59.999Z'));
+    await to(ledger, `2026-03-0${7 + at}`);
+  }
+  const [booked] = await tableOf(ledger, 'booked', '2026-03-02', '2026-03-08');
+  assert.deepEqual(pick(booked, 'expired', 'reinstated', 'net'), ['200.00', '200.00', '0.00']);
 });
 
 test('a voucher is estimated by the policy that its batch was ordered with', async (t) => {

@@ -110,6 +110,23 @@ test('both programs verify all rows, those of a merchant, and one', async () => 
 
 const countRows = (text: string) => text.match(/^row /gm)?.length;
 
+test('an export for a merchant has the rows that move its accounts without naming it', async (scope) => {
+  const own = await openLedger(scope, '2026-03-02T09:00:00Z');
+  const shops = [await own.merchant(), await own.merchant()];
+  for (const shop of shops) await sell(shop, 1, 25);
+  await own.sql(`update scrip.journal set merchant_id = null where kind = 'RESERVATION'`);
+  await own.at('2026-03-03T00:30:00Z');
+  await own.close();
+  for (const { merchant } of shops) {
+    const wanted = { from: '2026-03-02', to: '2026-03-03', merchantId: merchant.id } as const;
+    const shown = await exportedText(own.started.service, { format: 'proof', ...wanted });
+    assert.equal(shown.match(/^row [^|]*[|]RESERVATION[|].*$/gm)?.length, 1);
+    assert.match(verified(shown), /^verified: 1 closed day up to 2026-03-02, \d+ rows shown, others hidden;/);
+    const statement = await exportedText(own.started.service, { format: 'camt053', ...wanted });
+    assert.equal(statement.match(/RESERVATION/g)?.length, 1);
+  }
+});
+
 test('a line that is changed, removed, doubled or cut off is found by both programs', async () => {
   const text = await proof();
   const whole = verified(text);
@@ -131,6 +148,14 @@ test('a line that is changed, removed, doubled or cut off is found by both progr
     assert.equal(status, 1);
     assert.match(sentence, /^refused: slice 2026-03-04T09:00:00.000Z: 1 row closed, but 0 rows are in/);
   }
+});
+
+test('a transaction of other days has no proof in these', async () => {
+  const wanted = { transactionId, from: '2026-03-03' };
+  await assert.rejects(proof(wanted), {
+    code: 'not-found',
+    message: /is not of the days from 2026-03-03 to/,
+  });
 });
 
 test('an open day has no proof, and a changed row is found in the next one', async () => {
