@@ -150,7 +150,8 @@ test('a line that is changed, removed, doubled or cut off is found by both progr
   }
 });
 
-test('a transaction of other days has no proof in these', async () => {
+test('a proof ends before the day that is named last, and has no transaction of other days', async () => {
+  assert.match(verified(await proof({ to: '2026-03-04' })), /^verified: 2 closed days up to 2026-03-03, /);
   const wanted = { transactionId, from: '2026-03-03' };
   await assert.rejects(proof(wanted), {
     code: 'not-found',
