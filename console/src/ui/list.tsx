@@ -55,6 +55,13 @@ function useLive(place: RefObject<HTMLElement | null>, runs: boolean, read: () =
     const timer = setInterval(() => look(), runs ? RUNNING_MS : AGAIN_MS);
     return () => clearInterval(timer);
   }, [runs]);
+  // The last rows of what has ended, at once.
+  const ran = useRef(runs);
+  const readLast = useEffectEvent(() => void read());
+  useEffect(() => {
+    if (ran.current && !runs) readLast();
+    ran.current = runs;
+  }, [runs]);
 }
 
 /** A list that is read by cursor, newest first, more on demand. */
