@@ -78,10 +78,10 @@ export async function writePrivate(
 export const isOrdinary = (facts: Stats): boolean => facts.isFile() || facts.isDirectory();
 
 /**
- * Reads a file that holds a secret.
+ * Reads a text file.
  * @throws an error whose `code` says why it cannot be read
  */
-export async function readSecret(path: string): Promise<string> {
+export async function readOrdinary(path: string): Promise<string> {
   if (!isOrdinary(await stat(path)))
     throw Object.assign(new Error(`${path} is no ordinary file`), { code: 'no ordinary file' });
   return readFile(path, 'utf8');

@@ -1,9 +1,9 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { withDraft } from '../private-file.ts';
+import { readOrdinary, withDraft } from '../private-file.ts';
 import { Problem } from '../problem.ts';
 import {
   type Checkpoint,
@@ -29,12 +29,12 @@ export type Published = {
   readonly signedKeys: string;
 };
 
-/** Reads a folder. @returns undefined if nothing was published there */
+/** Reads a folder. @returns undefined if nothing was published there. @throws Problem if it cannot be read */
 export async function readPublished(folder: string): Promise<Published | undefined> {
   const read = (name: string) =>
-    readFile(join(folder, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
+    readOrdinary(join(folder, name)).catch(({ code }: NodeJS.ErrnoException) => {
+      if (code === 'ENOENT') return undefined;
+      throw new Problem('conflict', `${join(folder, name)} cannot be read: ${code}`);
     });
   // A publication writes it last: what is read after it is at least as new.
   const checkpoint = await read('checkpoint');

@@ -13,7 +13,7 @@ import {
   routingEntry,
 } from '../keyring/file.ts';
 import { openRing } from '../keyring/sealed.ts';
-import { readSecret } from '../private-file.ts';
+import { readOrdinary } from '../private-file.ts';
 import { type OnProgress, RingRefused } from '../rotation/reseal.ts';
 import { beginRotation, dropKey, estimateAll, finishRotation } from '../rotation/rotate.ts';
 import { untilStopped } from './open.ts';
@@ -140,7 +140,7 @@ async function unseal(options: Json): Promise<void> {
 /** Reads the key ring, before a change of its file, which a signal does not interrupt. */
 async function readRing({ path, kms }: KeyFile): Promise<string> {
   listenForStop();
-  const text = await readSecret(path).catch((error: NodeJS.ErrnoException) =>
+  const text = await readOrdinary(path).catch((error: NodeJS.ErrnoException) =>
     fail(`the key file ${path} cannot be read (${error.code})`),
   );
   const ring = await openRing(text, `the key file ${path}`, kms);

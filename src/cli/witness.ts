@@ -6,7 +6,7 @@ import { checkpointOf, cosign, isSigned, KINDS, readCheckpoint, verifierKey } fr
 import { type Published, readPublished, writePublic } from '../books/publish.ts';
 import { lockFile } from '../db/embedded.ts';
 import { type Signer, signerOf } from '../keyring/ring.ts';
-import { readSecret } from '../private-file.ts';
+import { readOrdinary } from '../private-file.ts';
 import { MINUTE_MS } from '../time.ts';
 import { writeWhole } from './file.ts';
 import { fail, interrupted, numberOf, printJson, say } from './output.ts';
@@ -30,7 +30,7 @@ export function registerWitness(program: Command): void {
 async function witness(folder: string, state: string, { json }: { json?: boolean }): Promise<void> {
   if (!(await readPublished(folder))) fail(`${folder} has no checkpoint`);
   const stop = listenForStop();
-  await mkdir(state, { recursive: true });
+  await mkdir(state, { recursive: true }).catch(({ code }) => fail(`${state} is no folder: ${code}`));
   // A witness that has read fewer days would make another one forget the last ones.
   const until = performance.now() + OTHERS_MS;
   const unlock = await lockFile(join(state, 'lock'), () => stop.isAsked() || performance.now() > until);
@@ -98,7 +98,7 @@ const SEED = /^[0-9a-f]{64}$/;
 
 /** Opens the key of the witness, which its first run creates. */
 async function openSigner(path: string): Promise<Signer> {
-  const seed = await readSecret(path).catch(async (error: NodeJS.ErrnoException) => {
+  const seed = await readOrdinary(path).catch(async (error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
     const made = randomBytes(32).toString('hex');
     await writeWhole(path, [made], false);

@@ -3,7 +3,7 @@ import { link, open, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { makeDataFolder } from '../db/embedded.ts';
 import { StartError } from '../db/errors.ts';
-import { readSecret, withDraft, writePrivate } from '../private-file.ts';
+import { readOrdinary, withDraft, writePrivate } from '../private-file.ts';
 import { findKms, type Kms, type KmsSettings } from './kms.ts';
 import { derive, KEY_BYTES, KeyRing, type RingKey, ringKey } from './ring.ts';
 import { openRing, sealRing } from './sealed.ts';
@@ -144,7 +144,7 @@ const writeRing = (
 
 /** Replaces the ring in a key file completely or not at all. It is on the disk when this returns. */
 async function change({ path, kms }: KeyFile, changed: (ring: string) => string): Promise<void> {
-  const text = await readSecret(path);
+  const text = await readOrdinary(path);
   const ring = changed(await openRing(text, `the key file ${path}`, kms));
   await writeRing(path, await sealed(ring, kms, text));
 }

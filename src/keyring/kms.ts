@@ -1,5 +1,5 @@
 import { StartError } from '../db/errors.ts';
-import { readSecret } from '../private-file.ts';
+import { readOrdinary } from '../private-file.ts';
 
 /** A key management service, which seals the data key of a key file. It never sees a key of the ring. */
 export type Kms = {
@@ -130,7 +130,7 @@ async function readToken(file: string | undefined): Promise<string> {
   if (file === undefined)
     throw new StartError('SCRIP_VAULT_TOKEN_FILE is not set: name the file with the token for the KMS');
   return (
-    await readSecret(file).catch((error: NodeJS.ErrnoException) => {
+    await readOrdinary(file).catch((error: NodeJS.ErrnoException) => {
       throw new StartError(`the token in ${file} (SCRIP_VAULT_TOKEN_FILE) cannot be read (${error.code})`);
     })
   ).trim();

@@ -6,7 +6,7 @@ import { StartError } from '../db/errors.ts';
 import type { Operation } from '../db/operation.ts';
 import { type Database, finds, type Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
-import { readSecret } from '../private-file.ts';
+import { readOrdinary } from '../private-file.ts';
 import { createKeyFile, isReadByOthers, keyFile, ownKeyFile, readKeyRing } from './file.ts';
 import { findKms, type KmsSettings } from './kms.ts';
 import type { KeyRing } from './ring.ts';
@@ -188,7 +188,7 @@ function check(ring: KeyRing, inUse: readonly Known[]): void {
 /** Returns the text of the key ring, sealed or not, for a copy; undefined if there is none. */
 export async function readKeyRingText(config: Given): Promise<string | undefined> {
   if (!(await findKeyRing(config))) return undefined;
-  return config.keys ?? (await readSecret(keyFile(config).path));
+  return config.keys ?? (await readOrdinary(keyFile(config).path));
 }
 
 /** Returns the key ring. @throws StartError if there is none */
@@ -208,7 +208,7 @@ export async function findKeyRing(config: Given): Promise<KeyRing | undefined> {
   // The default data folder is below the current folder, where another account may have put a key ring.
   if (!isGivenFile) await requireOwnFile(file, 'the key file');
   try {
-    const text = await readSecret(file);
+    const text = await readOrdinary(file);
     return readKeyRing(await openRing(text, source, kms), source, () =>
       openAgain(readFileSync(file, 'utf8'), source),
     );
