@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdir, readFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { rowsOf, subjectOf } from '../../console/src/ui/change-rows.ts';
+import { isSaid, rowsOf, subjectOf } from '../../console/src/ui/change-rows.ts';
 import { wordsOf } from '../../console/src/ui/words-of.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
@@ -122,4 +122,13 @@ test('an amount without a currency is written as it is, never as minor units', (
   assert.deepEqual([row?.old, row?.now], ['500,00\u00a0EUR', '600,00\u00a0EUR']);
   const [bare] = rowsOf(writing, { maxValue: 500 }, { maxValue: 600, currency: 'JPY' });
   assert.deepEqual([bare?.old, bare?.now], ['500\u00a0JPY', '600\u00a0JPY']);
+});
+
+test('a proposal leaves out only what its sentence says under the same name', () => {
+  const statement = { merchant: 'Kiosk', commission: 5, amount: 'EUR 12.50', reference: 'paid in' };
+  const said = { commission: 5, amount: 12.5, currency: 'EUR', reference: 'paid in' };
+  const unsaid = { vat: 5, delayDays: 12.5, currency: 'USD', comment: 'paid in', merchantId: '5' };
+  const isLeftOut = ([field, value]: [string, unknown]) => isSaid(statement, field, value);
+  assert.deepEqual(Object.entries(said).filter(isLeftOut), Object.entries(said));
+  assert.deepEqual(Object.entries(unsaid).filter(isLeftOut), []);
 });

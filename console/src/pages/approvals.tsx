@@ -4,7 +4,7 @@ import { useTexts } from '../i18n/index.tsx';
 import type { Acts } from '../ui/act.ts';
 import { useParam } from '../ui/address.ts';
 import { useApp } from '../ui/app.tsx';
-import { fieldsOf } from '../ui/change-rows.ts';
+import { fieldsOf, isSaid } from '../ui/change-rows.ts';
 import { Changes, Difference } from '../ui/changes.tsx';
 import { Icon } from '../ui/icons.tsx';
 import { List } from '../ui/list.tsx';
@@ -110,16 +110,11 @@ export function Thing() {
     !isMine && mayDecide && { name: 'approval.reject', effect, given, isDanger: true },
   ];
   const { maker: _maker, checker: _checker, ...rest } = thing;
-  // What the effect and the statement do not say: the effect names the thing whose number it is, and an amount
-  // of the statement has its currency.
-  const { values } = thing.statement;
-  const parts = Object.values(values).flatMap((value) => [value, ...String(value).split(' ')]);
-  const isSaid = ([name, value]: [string, unknown]) => {
-    if (name === 'id') return Boolean(thing.effect?.length);
-    if (name === 'merchantId') return values['merchant'] != null;
-    return parts.some((part) => part === value || (typeof value === 'number' && Number(part) === value));
-  };
-  const input = Object.entries(thing.input).filter((each) => !isSaid(each));
+  // The effect names the thing whose number it is.
+  const isNamed = (name: string) => name === 'id' && Boolean(thing.effect?.length);
+  const input = Object.entries(thing.input).filter(
+    ([name, value]) => !isNamed(name) && !isSaid(thing.statement.values, name, value),
+  );
   const shown = {
     ...rest,
     maker: nameOf(thing['maker']),

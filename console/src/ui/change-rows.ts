@@ -28,6 +28,16 @@ type Thing = Readonly<Record<string, unknown>>;
 export const fieldsOf = (value: unknown): Thing =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Thing) : {};
 
+/**
+ * Whether a statement says a field under its own name, an amount with its currency. The same number under
+ * another name is another fact, and two merchants can have one name.
+ */
+export function isSaid(statement: Thing, field: string, value: unknown): boolean {
+  if (field === 'currency') return Object.values(statement).some((each) => `${each}`.startsWith(`${value} `));
+  const said = statement[field];
+  return said === value || (typeof value === 'number' && Number(`${said}`.split(' ')[1]) === value);
+}
+
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /** The ids of bookings say nothing about a change, and those of a proposal do not exist yet. */
