@@ -100,10 +100,11 @@ export function Export({ path, query, columns, isWhole, isPaged }: Props) {
             <Button variant="default" onClick={xlsx} disabled={!isSuccess}>
               {texts.workbook}
             </Button>
-            {/* Once it can be pressed, it has the focus. */}
+            {/* Once it can be pressed, it has the focus, also if that was before the dialog had it. */}
             <Button
               key={String(isSuccess)}
               autoFocus={isSuccess}
+              data-autofocus={isSuccess || undefined}
               onClick={csv}
               loading={!isSuccess && !error}
               disabled={!isSuccess}
