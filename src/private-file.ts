@@ -83,6 +83,8 @@ export const isOrdinary = (facts: Stats): boolean => facts.isFile() || facts.isD
  */
 export async function readOrdinary(path: string): Promise<string> {
   if (!isOrdinary(await stat(path)))
-    throw Object.assign(new Error(`${path} is no ordinary file`), { code: 'no ordinary file' });
+    throw Object.assign(new Error(`${path} is no ordinary file`), {
+      ...{ code: 'no ordinary file', syscall: 'open', path },
+    });
   return readFile(path, 'utf8');
 }

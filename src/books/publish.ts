@@ -29,12 +29,12 @@ export type Published = {
   readonly signedKeys: string;
 };
 
-/** Reads a folder. @returns undefined if nothing was published there. @throws Problem if it cannot be read */
+/** Reads a folder. @returns undefined if nothing was published there */
 export async function readPublished(folder: string): Promise<Published | undefined> {
   const read = (name: string) =>
-    readOrdinary(join(folder, name)).catch(({ code }: NodeJS.ErrnoException) => {
-      if (code === 'ENOENT') return undefined;
-      throw new Problem('conflict', `${join(folder, name)} cannot be read: ${code}`);
+    readOrdinary(join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
     });
   // A publication writes it last: what is read after it is at least as new.
   const checkpoint = await read('checkpoint');

@@ -30,7 +30,7 @@ export function registerWitness(program: Command): void {
 async function witness(folder: string, state: string, { json }: { json?: boolean }): Promise<void> {
   if (!(await readPublished(folder))) fail(`${folder} has no checkpoint`);
   const stop = listenForStop();
-  await mkdir(state, { recursive: true }).catch(({ code }) => fail(`${state} is no folder: ${code}`));
+  await mkdir(state, { recursive: true });
   // A witness that has read fewer days would make another one forget the last ones.
   const until = performance.now() + OTHERS_MS;
   const unlock = await lockFile(join(state, 'lock'), () => stop.isAsked() || performance.now() > until);

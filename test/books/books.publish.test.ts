@@ -19,6 +19,7 @@ import {
 } from '../../src/books/checkpoint.ts';
 import { rootOf } from '../../src/books/merkle.ts';
 import { compareWith, publishBooks, readPublished } from '../../src/books/publish.ts';
+import { explainFile } from '../../src/cli/file.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { Service } from '../../src/context.ts';
 import { KeyRing, type RingKey, ringKey, type Signer, signerOf } from '../../src/keyring/ring.ts';
@@ -237,15 +238,18 @@ test('a published file that is damaged is told, and breaks nothing', async () =>
 });
 
 test('a published file that is a pipe is told, and nothing waits for it', async () => {
+  const tells = (reason: string) => (error: Error) => {
+    assert.match(explainFile(error) ?? '', new RegExp(`cannot be used: ${reason}`));
+    return true;
+  };
   await publishBooks(service, folder);
   await rm(file('closings'));
   await promisify(execFile)('mkfifo', [file('closings')]);
-  const told = /closings cannot be read: no ordinary file/;
-  await assert.rejects(publishBooks(service, folder), told);
-  await assert.rejects(differences(), told);
-  await assert.rejects(witness(), told);
+  for (const reads of [() => publishBooks(service, folder), differences, witness])
+    await assert.rejects(reads(), tells('it is a pipe or a device'));
+  await rm(file('closings'));
   await writeFile(file('../state'), '');
-  await assert.rejects(witness(), told);
+  await assert.rejects(witness(), tells('a file has its name'));
 });
 
 test('after a rotation, the older key signs too until it is dropped', async () => {
