@@ -260,6 +260,7 @@ export const de: Catalogue = {
   setup: {
     title: 'Erste Schritte',
     done: 'Erledigt',
+    later: 'Legen Sie zuerst einen Händler an.',
     progress: (done, all) => `${done} von ${all} erledigt`,
     steps: {
       person: {

@@ -249,6 +249,7 @@ export const en = {
   setup: {
     title: 'Get started',
     done: 'Done',
+    later: 'Create a merchant first.',
     progress: (done: number, all: number) => `${done} of ${all} done`,
     steps: {
       person: {

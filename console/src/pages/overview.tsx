@@ -18,7 +18,7 @@ import { INSTALLATION } from '../ui/installation.ts';
 import { useItems } from '../ui/items.ts';
 import { List } from '../ui/list.tsx';
 import type { ListProps } from '../ui/lists.tsx';
-import { Busy, Head, Panel, Stat } from '../ui/parts.tsx';
+import { Busy, Empty, Head, Panel, Stat } from '../ui/parts.tsx';
 import { SetupList } from '../ui/setup.tsx';
 import { useWords } from '../ui/words.ts';
 
@@ -65,25 +65,29 @@ export function Screen() {
 type WorkList = ListProps & { readonly may: string; readonly not?: string };
 
 /** The lists that people work on, by what their roles permit: a person has the first that applies. */
-const worksOf = ({ overview: texts, transactions, codes }: Catalogue): readonly WorkList[] => [
+const worksOf = ({ overview: texts, transactions, codes, empty }: Catalogue): readonly WorkList[] => [
   {
     ...{ may: 'settlement.pay', not: 'voucher.unlock-pin', of: 'settlement.list', title: texts.settlements },
     fixed: { state: 'APPROVED' },
+    empty: <Empty text={empty.settlements} />,
     columns: ['number', 'merchantId', 'dueOn', 'payable'],
     narrow: ['number', 'dueOn', 'payable'],
   },
   {
     ...{ may: 'batch.generate', not: 'settlement.pay', of: 'batch.list', title: texts.batches },
+    empty: <Empty text={empty.batches} />,
     columns: ['acceptedAt', 'reference', 'merchantId', 'status', 'quantity'],
   },
   {
     ...{ may: 'voucher.unlock-pin', not: 'batch.generate', of: 'decline.list', title: transactions.declined },
+    empty: <Empty text={empty.declines} />,
     columns: ['at', 'merchantId', 'serialNumber', 'code', 'amount'],
     narrow: ['at', 'serialNumber', 'code'],
     cell: (name, { code }) => (name === 'code' ? (codes[String(code)] ?? String(code)) : undefined),
   },
   {
     ...{ may: 'transaction.list', of: 'transaction.list', title: texts.latest },
+    empty: <Empty text={empty.transactions} />,
     columns: ['timestamp', 'kind', 'merchantId', 'amount'],
   },
 ];

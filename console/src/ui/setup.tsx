@@ -85,7 +85,8 @@ const OPERATIONS: Partial<Record<Step, string>> = {
 const OF_MERCHANT: readonly Step[] = ['key', 'float', 'vouchers', 'redemption'];
 
 function OpenStep({ step, merchant, open }: Opening & { step: Step }) {
-  const { title, text } = useTexts().setup.steps[step];
+  const { steps, later } = useTexts().setup;
+  const { title, text } = steps[step];
   const { offers } = useApp();
   const words = useWords();
   const whenLoaded = useWhenLoaded();
@@ -109,6 +110,7 @@ function OpenStep({ step, merchant, open }: Opening & { step: Step }) {
         <b>{title}</b>
         <small className="quiet">{text}</small>
       </span>
+      {act && isLater && <small className="quiet">{later}</small>}
       {act && !isLater && (
         <Button variant="default" onClick={() => whenLoaded(loadDialog, () => open(act))}>
           {words.action(act.name)}
