@@ -33,7 +33,8 @@ async function checkOut(commit: string, folder: string): Promise<void> {
   );
   if (own !== old) {
     say('its packages differ from those of this work tree: npm ci');
-    await run('npm', ['ci'], { cwd: folder });
+    // Most of them are in the cache since those of this work tree were installed.
+    await run('npm', ['ci', '--prefer-offline', '--fetch-timeout=60000'], { cwd: folder });
     return;
   }
   const modules = join(folder, 'node_modules');

@@ -111,6 +111,8 @@ export const refusals: Readonly<Record<string, string>> = {
   '{} contains another history: {}: {}': 'Der Ordner {} enthält eine andere Geschichte, ab {}: {}',
   '{} is not closed: only closed days can be exported':
     '{} ist nicht abgeschlossen. Nur abgeschlossene Tage lassen sich exportieren.',
+  'transaction {} is not of the days from {} to {}':
+    'Die Buchung {} gehört nicht zu den Tagen von {} bis {}.',
   // Personen und Anmeldung
   'this is the last owner: invite another one first':
     'Das ist der letzte Inhaber. Laden Sie zuerst einen weiteren ein.',
