@@ -22,6 +22,8 @@ const LOAD_MS = 5_000;
 const AGAIN_MS = 200;
 const REPEATS = 5;
 const START_MS = 300_000;
+/** A registry that stops answering would keep npm for ever, which then ignores SIGTERM. */
+const INSTALL = { timeout: 300_000, killSignal: 'SIGKILL' } as const;
 
 const say = (text: string) => console.log(text);
 
@@ -34,7 +36,8 @@ async function checkOut(commit: string, folder: string): Promise<void> {
   if (own !== old) {
     say('its packages differ from those of this work tree: npm ci');
     // Most of them are in the cache since those of this work tree were installed.
-    await run('npm', ['ci', '--prefer-offline', '--fetch-timeout=60000'], { cwd: folder });
+    const install = () => run('npm', ['ci', '--prefer-offline'], { cwd: folder, ...INSTALL });
+    await install().catch(install);
     return;
   }
   const modules = join(folder, 'node_modules');
