@@ -56,6 +56,7 @@ const GUESS_SHARE_MAX = 0.006;
  * for.
  */
 const DRAIN_FROM = 65_536;
+/** The share of them that order. The others activate, which is paid from the float in another way. */
 const DRAIN_ORDERS = 0.5;
 const DRAIN_RIVALS = 3;
 const DRAIN_ROUNDS_MAX = 50;

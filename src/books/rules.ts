@@ -164,12 +164,14 @@ export const dormancy = changing({
   run: setDormancyRule,
 });
 
+const RATE_DEFAULT = 0;
+
 const NewVat = {
   product: Positional(ProductCode),
   from: { ...Day, description: 'The first day.' },
   treatment: Treatment,
   country: Country,
-  rate: Type.Optional({ ...Percent('In percent.'), default: 0 }),
+  rate: Type.Optional({ ...Percent('In percent.'), default: RATE_DEFAULT }),
 };
 
 /**
@@ -181,7 +183,7 @@ const NewVat = {
  */
 export async function setVatTreatment(
   operator: Operator,
-  { product, from, treatment, country, rate = 0 }: Static<TObject<typeof NewVat>>,
+  { product, from, treatment, country, rate = RATE_DEFAULT }: Static<TObject<typeof NewVat>>,
 ): Promise<Static<typeof VatSchema>> {
   const { db } = operator.service;
   checkDay(from, 'from');

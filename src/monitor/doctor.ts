@@ -188,8 +188,9 @@ from pg_stat_activity where backend_type = 'client backend'`,
     const { archives, failing, waits } = await readArchiver(db, dataDir);
     if (waits) return failure('log-waits', 'see-serve');
     if (failing && archives) return failure('log-fails', 'see-postgres');
-    if (archives && archiveDir !== undefined && resolve(archiveDir).startsWith(resolve(dataDir) + sep))
-      return warning('archive-inside', 'set-archive');
+    const isInside =
+      archiveDir !== undefined && (resolve(archiveDir) + sep).startsWith(resolve(dataDir) + sep);
+    if (archives && isInside) return warning('archive-inside', 'set-archive');
     if (archives) return examineTimelines(db, dataDir);
     if (archiveDir !== undefined) return warning('archive-unused', 'use-archive');
     return warning('no-archive', 'set-archive');

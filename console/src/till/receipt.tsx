@@ -37,7 +37,7 @@ export function ReceiptPanel({ of, onChanged }: { of: Receipt; onChanged(receipt
   const { refundStatus, refundable } = transaction;
   // Whatever this receipt sends twice is one refund.
   const [refundReference] = useState(() => `refund-${crypto.randomUUID()}`);
-  // What was refunded, even in part, is not corrected any more.
+  // The till offers no correction of a sale that was refunded, even in part.
   const isRedemption = transaction.kind === 'REDEMPTION';
   const isWhole = isRedemption && refundStatus === null && refundable === transaction.amount;
   const acts: Acts = [
