@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { flushCalls } from '../api-keys/guesses.ts';
 import { flushRefusals } from '../audit/refusals.ts';
-import { type Config, misspelledSettings, readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
 import { createService, type Operator, type Service } from '../context.ts';
 import { readBuckets } from '../db/buckets.ts';
 import { openClock, type ServiceClock } from '../db/clock.ts';
@@ -92,8 +92,6 @@ export async function openService(
   config: Config,
   { name, create, log, isService = false, books = isService }: Opening,
 ): Promise<Opened> {
-  for (const [given, meant] of misspelledSettings())
-    log.warn({ setting: given }, `there is no setting ${given}, so it is ignored: ${meant} is meant?`);
   let embedded: Embedded | undefined;
   let service: Service | undefined;
   const close = async (urged?: Promise<void>) => {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { NOUNS } from '../operations/nouns.ts';
 import { type Adjusting, registerOperations } from './commands.ts';
-import { prepare, readVersion, settingsHelp, takeActor } from './usage.ts';
+import { nameIgnored, prepare, readVersion, settingsHelp, takeActor } from './usage.ts';
 
 /** The program and its commands. A noun is loaded when its word is typed: no command waits for others. */
 
@@ -63,6 +63,7 @@ export async function createProgram(word = ''): Promise<Command> {
     .version(readVersion(), '--version', 'print the version')
     .addHelpText('after', settingsHelp);
   takeActor(program);
+  nameIgnored(program);
   const isAlone = Object.hasOwn(COMMANDS, word) && word !== 'completion';
   const asked = isAlone ? COMMANDS[word] : undefined;
   for (const load of asked ? [asked] : Object.values(COMMANDS)) (await load())(program);

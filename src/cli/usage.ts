@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { type Command, CommanderError, type Option } from 'commander';
-import { SETTINGS } from '../config.ts';
+import { misspelledSettings, SETTINGS } from '../config.ts';
 import type { Actor } from '../context.ts';
 import { wrongUsage } from './output.ts';
 import { oneOf, parseText, repeat } from './parse.ts';
+import { isOneOfSeveral } from './processes.ts';
 
 /** The shared parts of all commands: their help, and the refusal of a wrong command line. */
 
@@ -58,6 +59,19 @@ export function settingsHelp({ command }: { command: Command }): string {
     ),
   );
   return `\nSettings (environment variables):\n${rows.join('\n')}`;
+}
+
+/**
+ * Lets every command name the variables that it ignores, although they are nearly named like a setting. With
+ * `--json` it does so after a success only, since stderr then holds one document after a failure.
+ */
+export function nameIgnored(program: Command): void {
+  const tell = (isAfter: boolean) => () => {
+    if (isOneOfSeveral() || process.argv.includes('--json') !== isAfter) return;
+    for (const [ignored, meant] of misspelledSettings())
+      process.stderr.write(`scrip: there is no setting ${ignored}, so it is ignored: ${meant} is meant?\n`);
+  };
+  program.hook('preAction', tell(false)).hook('postAction', tell(true));
 }
 
 /** The actor named on the command line. */

@@ -32,6 +32,25 @@ test('a command in a mistyped data folder creates nothing, and names the setting
   }
 });
 
+test('each command names a misspelled setting, beside its own outcome', async (t) => {
+  const { url } = await testDatabase(t);
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: folderOf(t), SCRIP_PROT: '1' };
+  const named = 'scrip: there is no setting SCRIP_PROT, so it is ignored: SCRIP_PORT is meant?\n';
+  for (const [command, status] of [
+    [['migrate'], 0],
+    [['merchant', 'list'], 0],
+    [['doctor', '--json'], 0],
+    [['backup', '/nowhere'], 1],
+    [['completion', 'bash'], 0],
+  ] as const) {
+    const ran = await runScrip(settings, ...command);
+    assert.deepEqual([ran.status, ran.err.startsWith(named)], [status, true], `${command} ${ran.err}`);
+  }
+  // After a failure, stderr is one document.
+  const { err } = await runScrip(settings, 'merchant', 'show', '1', '--json');
+  assert.ok(JSON.parse(err).error);
+});
+
 test('a wrong password of the database is told at the start as a setting to correct', async (t) => {
   const { url } = await testDatabase(t);
   const wrong = new URL(url);
