@@ -60,9 +60,9 @@ export const MEASURED = {
   ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
-/** Lines of comments, and imports: they do not change what is measured. */
+/** Lines of comments, imports, and the list of a module's operations: they do not change what is measured. */
 const UNMEASURED = {
-  ts: /^[ \t]*(\/\*\*[\s\S]*?\*\/|\/\/.*)\n|^import [^;]*;\n/gm,
+  ts: /^[ \t]*(\/\*\*[\s\S]*?\*\/|\/\/.*)\n|^import [^;]*;\n|^\nexport const OPERATIONS = [^;]*;\n/gm,
   sql: /^[ \t]*--.*\n/gm,
 };
 

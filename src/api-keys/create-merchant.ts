@@ -136,4 +136,4 @@ const create = changing({
   },
 });
 
-export const FIRST_KEYS = tableOf(create);
+export const OPERATIONS = tableOf(create);

@@ -228,4 +228,4 @@ const set = changing({
 
 export const dailyLimits = { list, set };
 
-export const DAILY_LIMITS = tableOf(...Object.values(dailyLimits));
+export const OPERATIONS = tableOf(...Object.values(dailyLimits));

@@ -489,4 +489,4 @@ returning d.pardoned_guesses as pardoned, b.pardoned_guesses as before, b.blocke
 
 export const apiKeys = { create, list, show, rename, rotate, revoke, limit, pardon };
 
-export const API_KEYS = tableOf(...Object.values(apiKeys));
+export const OPERATIONS = tableOf(...Object.values(apiKeys));

@@ -173,7 +173,7 @@ const breakGlass = listingAll({
 
 export const audits = { list, head, breakGlass };
 
-export const AUDIT = tableOf(...Object.values(audits));
+export const OPERATIONS = tableOf(...Object.values(audits));
 
 /** The actions in the audit that no operation has. Those of operations are declared with them. */
 export const OTHER_ACTIONS: Readonly<Record<string, string>> = {

@@ -31,4 +31,4 @@ const note = changing({
   },
 });
 
-export const BACKUPS = tableOf(note);
+export const OPERATIONS = tableOf(note);

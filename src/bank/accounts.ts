@@ -6,7 +6,7 @@ import { type Sql, sql } from '../db/sql.ts';
 import { SETTING } from '../figure.ts';
 import { listingAll } from '../listing.ts';
 import { toSum } from '../money.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid, requireRow } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -190,3 +190,5 @@ const set = changing({
 });
 
 export const accounts = { list, set };
+
+export const OPERATIONS = tableOf(...Object.values(accounts));

@@ -6,7 +6,7 @@ import { type BrokenCsv, type CsvRow, readCsv } from '../csv.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { listingAll } from '../listing.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
 import { inSection, Line, Nullable, Positional, Text, Titled, Word, withDefaults } from '../schema.ts';
@@ -257,3 +257,5 @@ function readAmount(text: string, decimal: '.' | ',', decimals: number): bigint 
   const minor = BigInt(whole.replace(/\D/g, '') + fraction.padEnd(decimals, '0'));
   return sign === '-' ? -minor : minor;
 }
+
+export const OPERATIONS = tableOf(...Object.values(mappings));

@@ -4,7 +4,7 @@ import { type Sql, sql } from '../db/sql.ts';
 import { ENTRY, type Figure, fieldOf, none, sumOf, when } from '../figure.ts';
 import { kindsOn, listOf, MovementWord } from '../ledger/kinds.ts';
 import { listing, listingAll } from '../listing.ts';
-import { reading } from '../operation.ts';
+import { reading, tableOf } from '../operation.ts';
 import { PAGE, Page, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
 import { columnsOf } from '../row.ts';
@@ -288,3 +288,5 @@ order by f."transactionId" desc`);
     return pageOf(found, limit, (each) => [each.transactionId], last);
   },
 });
+
+export const OPERATIONS = tableOf(bankEntries, bankOpen, bankMovements);

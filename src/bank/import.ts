@@ -5,7 +5,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { moneyIn, toSum } from '../money.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -227,3 +227,5 @@ export const importStatement = changing({
     return importBank(caller, { account, bytes, format, mapping }, dryRun);
   },
 });
+
+export const OPERATIONS = tableOf(importStatement);

@@ -4,7 +4,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { MovementWord } from '../ledger/kinds.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { notFound } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -398,3 +398,5 @@ const unmatchOne = changing({
 });
 
 export const matching = { match, matchOne, unmatchOne };
+
+export const OPERATIONS = tableOf(...Object.values(matching));

@@ -3,7 +3,7 @@ import { changeIn } from '../agreement.ts';
 import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { listingAll } from '../listing.ts';
-import { changing, twoPeople } from '../operation.ts';
+import { changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { Currency, Nullable, NullableText, requireDecimals, Text } from '../schema.ts';
 import { readLetterhead } from '../settings/letterhead.ts';
@@ -89,3 +89,5 @@ export async function setPayIn(operator: Operator, currency: string, iban: strin
 }
 
 export const payIn = { list, set };
+
+export const OPERATIONS = tableOf(...Object.values(payIn));

@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { type Sql, sql } from '../db/sql.ts';
 import { none } from '../figure.ts';
 import { listing } from '../listing.ts';
+import { tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { columnsOf } from '../row.ts';
 import { Count, Day, Id, Money, Nullable, Opening, Text, Time } from '../schema.ts';
@@ -71,3 +72,5 @@ export const listStatements = listing({
   and (${before}::integer is null or f.id < ${before}) order by f.id desc limit ${count}`),
     ),
 });
+
+export const OPERATIONS = tableOf(listStatements);

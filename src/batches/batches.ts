@@ -207,4 +207,4 @@ const exports = listingAll({
 
 export const batches = { generate: order, list, show, cancel, exports };
 
-export const BATCHES = tableOf(...Object.values(batches));
+export const OPERATIONS = tableOf(...Object.values(batches));

@@ -1,7 +1,7 @@
 import { reading, tableOf } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { notFound } from '../problem.ts';
-import { DESIGNS, DesignName, findDesign } from '../products/designs.ts';
+import { DesignName, findDesign } from '../products/designs.ts';
 import { FileSchema } from '../schema.ts';
 import { DAY_MS, isoDay } from '../time.ts';
 import type { Write } from './export.ts';
@@ -52,5 +52,4 @@ async function* oneOf<Card>(card: Card): AsyncGenerator<Card[]> {
   yield [card];
 }
 
-/** All operations on designs. */
-export const CARD_DESIGNS = [...DESIGNS, ...tableOf(preview)];
+export const OPERATIONS = tableOf(preview);

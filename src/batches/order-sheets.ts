@@ -298,4 +298,4 @@ async function oneCard(operator: Operator, { exportsBefore }: Ordered, replaced:
   return { batch, product, name: `voucher-${serialNumber}`, exporting };
 }
 
-export const SHEETS = tableOf(order, orderCard, list, listCards, download);
+export const OPERATIONS = tableOf(order, orderCard, list, listCards, download);

@@ -4,7 +4,7 @@ import type { Operator, Service } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { listingAll } from '../listing.ts';
-import { alone, changing, reading } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { MONEY, SEE, VERIFY } from '../principal.ts';
 import { invalid, requireChange } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -252,3 +252,5 @@ export const set = changing({
     return setBooks(caller, wanted);
   },
 });
+
+export const OPERATIONS = tableOf(days, show, set);

@@ -4,7 +4,7 @@ import { readLong } from '../db/session.ts';
 import { type Sql, sql } from '../db/sql.ts';
 import { ENTRY, none } from '../figure.ts';
 import { ACCOUNT_KINDS, AccountWord, kindOf, MOVEMENT_KINDS, MovementWord } from '../ledger/kinds.ts';
-import { type Caller, reading } from '../operation.ts';
+import { type Caller, reading, tableOf } from '../operation.ts';
 import { PAGE, pageOf, readCursor } from '../page.ts';
 import { SEE } from '../principal.ts';
 import { EXPIRY_POLICIES, ProductCode } from '../products/products.ts';
@@ -250,3 +250,5 @@ order by place desc, id desc limit ${limit + 1}`);
 });
 
 export const entries = { list };
+
+export const OPERATIONS = tableOf(list);

@@ -8,7 +8,7 @@ import { ENTRY, sumOf } from '../figure.ts';
 import { type Expiry, getAccount, lockExpiries, post } from '../ledger/journal.ts';
 import { currencyOf } from '../merchants/floats.ts';
 import { toSum } from '../money.ts';
-import { changing, twoPeople } from '../operation.ts';
+import { changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -262,3 +262,5 @@ export const escheat = changing({
     return { currency, ...booked };
   },
 });
+
+export const OPERATIONS = tableOf(escheat);

@@ -4,7 +4,7 @@ import { type Cell, CSV_TYPE, type CsvStyle, csvText, valueText } from '../csv.t
 import type { Database } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { textIn } from '../money.ts';
-import { reading } from '../operation.ts';
+import { reading, tableOf } from '../operation.ts';
 import { EXPORT } from '../principal.ts';
 import { invalid, Problem } from '../problem.ts';
 import { FileSchema, MerchantId, TransactionId, Word } from '../schema.ts';
@@ -297,3 +297,5 @@ export const exportDays = reading({
     return { name: `books-${from}-${to}.${extension}`, mediaType, content };
   },
 });
+
+export const OPERATIONS = tableOf(exportDays);

@@ -296,4 +296,4 @@ const lowFloats = listing({
 
 export const floats = { show: showFloats, low: lowFloats };
 
-export const FLOAT_MONEY = tableOf(showFloats, lowFloats, refund, correct);
+export const OPERATIONS = tableOf(showFloats, lowFloats, refund, correct);

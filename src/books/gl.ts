@@ -6,7 +6,7 @@ import { sql } from '../db/sql.ts';
 import { AccountWord } from '../ledger/kinds.ts';
 import { listingAll } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
 import { MerchantId, Nullable, NullableText, Positional, Text } from '../schema.ts';
@@ -204,3 +204,5 @@ export const account = changing({
   risk: 'step-up',
   run: setGlAccount,
 });
+
+export const OPERATIONS = tableOf(accounts, account);

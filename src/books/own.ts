@@ -4,7 +4,7 @@ import type { Operator } from '../context.ts';
 import { currencyOf } from '../merchants/floats.ts';
 import { merchantNamed, requireMerchant } from '../merchants/merchants.ts';
 import { toSum } from '../money.ts';
-import { changing, twoPeople } from '../operation.ts';
+import { changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -154,3 +154,5 @@ export const opening = changing({
     return { currency, amount, ...booked };
   },
 });
+
+export const OPERATIONS = tableOf(transfer, opening);

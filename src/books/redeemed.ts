@@ -4,6 +4,7 @@ import { moved, none } from '../figure.ts';
 import { listOf } from '../ledger/kinds.ts';
 import { listingAll } from '../listing.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
+import { tableOf } from '../operation.ts';
 import { SEE_VOUCHERS } from '../principal.ts';
 import { Count, Day, MerchantId, Money, Opening, Text } from '../schema.ts';
 import { openDays } from './days.ts';
@@ -93,3 +94,5 @@ group by d.day, m.currency`);
     return (await Promise.all([closed, later])).flat().sort(order);
   },
 });
+
+export const OPERATIONS = tableOf(redeemedDays);

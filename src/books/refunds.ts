@@ -118,4 +118,4 @@ const refund = changing({
 /** Returns the voucher that got the money, which may have replaced that of the redemption. */
 const voucherOf = ({ made }: Pick<Asked, 'made'>) => made[0]?.subject.replace('voucher ', '') ?? null;
 
-export const REFUNDS = tableOf(refund);
+export const OPERATIONS = tableOf(refund);

@@ -2,7 +2,7 @@ import Type, { type Static, type TObject } from 'typebox';
 import { audit } from '../audit/audit.ts';
 import type { Operator } from '../context.ts';
 import { sql } from '../db/sql.ts';
-import { alone, changing, reading } from '../operation.ts';
+import { alone, changing, reading, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
@@ -270,3 +270,5 @@ export const breakageRate = changing({
   approval: alone('It moves no money: it is an estimate in a report.'),
   run: setBreakageRate,
 });
+
+export const OPERATIONS = tableOf(rules, dormancy, vat, breakageRate);

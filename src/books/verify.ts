@@ -4,7 +4,7 @@ import { verifyAudit } from '../audit/verify.ts';
 import type { Service } from '../context.ts';
 import type { Database, Queries } from '../db/pool.ts';
 import { type Sql, sql } from '../db/sql.ts';
-import { reading } from '../operation.ts';
+import { reading, tableOf } from '../operation.ts';
 import { VERIFY } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Count, Day, Text, TransactionId } from '../schema.ts';
@@ -362,3 +362,5 @@ export const verify = reading({
     return verifyBooks(service, { ...interval, lastDays });
   },
 });
+
+export const OPERATIONS = tableOf(verify);

@@ -254,4 +254,4 @@ const escheat = changing({
   },
 });
 
-export const VOUCHER_MONEY = tableOf(adjust, payCash, escheat);
+export const OPERATIONS = tableOf(adjust, payCash, escheat);

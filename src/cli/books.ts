@@ -1,6 +1,5 @@
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
-import { closing } from '../books/close.ts';
 import { compareWith, publishBooks } from '../books/publish.ts';
 import type { Lines, Report } from '../books/reports/report.ts';
 import {
@@ -14,7 +13,7 @@ import {
 import { verify } from '../books/verify.ts';
 import { tableOf } from '../operation.ts';
 import { MerchantId } from '../schema.ts';
-import { DAY_ENDS } from '../settlement/fees.ts';
+import { closeDay } from '../settlement/fees.ts';
 import { addOperations, performOperation } from './commands.ts';
 import { withService } from './open.ts';
 import { numberOf, printJson, printTable, say, toJson, wrongUsage } from './output.ts';
@@ -68,7 +67,7 @@ function addVerify(books: Command): void {
 
 /** The exit status is 1 if the day is not closed, or if a check of a closed day failed. */
 async function close({ day, json }: { json?: boolean; day?: string }): Promise<void> {
-  await performCommand(closing(DAY_ENDS), day === undefined ? {} : { day }, (made) => {
+  await performCommand(closeDay, day === undefined ? {} : { day }, (made) => {
     const { closed, waiting } = made;
     if (json) printJson(made);
     else printClosed(made);
@@ -77,7 +76,7 @@ async function close({ day, json }: { json?: boolean; day?: string }): Promise<v
   });
 }
 
-type Closed = Awaited<ReturnType<ReturnType<typeof closing>['run']>>;
+type Closed = Awaited<ReturnType<typeof closeDay.run>>;
 
 function printClosed({ closed, waiting }: Closed): void {
   for (const each of closed) {

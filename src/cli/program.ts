@@ -24,7 +24,7 @@ const ADJUSTING: Readonly<Record<string, () => Promise<Adjusting>>> = {
 };
 
 /** A noun whose commands follow from the declarations of its operations. */
-function derived(noun: string, about: string, load: (typeof NOUNS)[string][1]): () => Promise<Register> {
+function derived(noun: string, about: string, load: (typeof NOUNS)[string]['load']): () => Promise<Register> {
   return async () => {
     const operations = load ? await load() : (await import('../operations/table.ts')).OPERATIONS;
     const [addOwn, adjusting] = [await OWN[noun]?.(), await ADJUSTING[noun]?.()];
@@ -32,7 +32,7 @@ function derived(noun: string, about: string, load: (typeof NOUNS)[string][1]): 
   };
 }
 
-const DERIVED = Object.entries(NOUNS).flatMap(([noun, [about, load]]) =>
+const DERIVED = Object.entries(NOUNS).flatMap(([noun, { about, load }]) =>
   about === null ? [] : [[noun, derived(noun, about, load)] as const],
 );
 

@@ -301,4 +301,4 @@ returning ${COLUMNS}`);
   },
 });
 
-export const JOBS = tableOf(list, showJob, rows, cancel);
+export const OPERATIONS = tableOf(list, showJob, rows, cancel);

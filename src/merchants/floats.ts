@@ -220,4 +220,4 @@ const warnFloat = changing({
   },
 });
 
-export const FLOATS = tableOf(topUpFloat, warnFloat);
+export const OPERATIONS = tableOf(topUpFloat, warnFloat);

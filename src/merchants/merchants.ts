@@ -408,4 +408,4 @@ export const merchants = {
   resume: suspension('resume'),
 };
 
-export const MERCHANTS = tableOf(...Object.values(merchants));
+export const OPERATIONS = tableOf(...Object.values(merchants));

@@ -101,4 +101,4 @@ export const JOB_RUNS: JobRuns = {
   },
 };
 
-export const BACKGROUND = tableOf(rowsCsv, bulk, bulkCancel, preview, startReconcile, startVerify);
+export const OPERATIONS = tableOf(rowsCsv, bulk, bulkCancel, preview, startReconcile, startVerify);

@@ -37,4 +37,4 @@ const check = reading({
   },
 });
 
-export const INSTALLATION = tableOf(check);
+export const OPERATIONS = tableOf(check);

@@ -6,135 +6,142 @@ import type { AnyOperation } from '../operation.ts';
  * command waits for the modules of others.
  */
 
-type Load = () => Promise<readonly AnyOperation[]>;
+/** A module that declares operations of a noun, in the order of their documentation. */
+type Module = () => Promise<{ readonly OPERATIONS: readonly AnyOperation[] }>;
 
-/**
- * What the help of the command says of a noun, and how its operations are loaded. Without a text, it has no
- * command of its own; without a loader, its operations are made of the table of all (table.ts).
- */
-type Noun = readonly [about: string | null, load: Load | null];
+/** What the help of the command says of a noun, and how its operations are loaded. */
+type Noun = {
+  /** Null: the noun has no command of its own. */
+  readonly about: string | null;
+  /** Undefined: its operations are made of the table of all (table.ts). */
+  readonly load: (() => Promise<readonly AnyOperation[]>) | undefined;
+};
+
+function noun(about: string | null, ...modules: readonly Module[]): Noun {
+  if (modules.length === 0) return { about, load: undefined };
+  const load = async () => {
+    const loaded = await Promise.all(modules.map((module) => module()));
+    return loaded.flatMap(({ OPERATIONS }) => OPERATIONS);
+  };
+  return { about, load };
+}
 
 export const NOUNS: Readonly<Record<string, Noun>> = {
-  merchant: [
+  merchant: noun(
     'merchants, which sell and accept vouchers',
-    async () => [
-      ...(await import('../api-keys/create-merchant.ts')).FIRST_KEYS,
-      ...(await import('../merchants/merchants.ts')).MERCHANTS,
-    ],
-  ],
-  'api-key': [
-    'API keys, with which merchants call',
-    async () => (await import('../api-keys/keys.ts')).API_KEYS,
-  ],
-  'daily-limit': [
+    () => import('../api-keys/create-merchant.ts'),
+    () => import('../merchants/merchants.ts'),
+  ),
+  'api-key': noun('API keys, with which merchants call', () => import('../api-keys/keys.ts')),
+  'daily-limit': noun(
     'daily limits, which bound what merchants and their keys issue and redeem',
-    async () => (await import('../api-keys/daily-limits.ts')).DAILY_LIMITS,
-  ],
-  float: [
+    () => import('../api-keys/daily-limits.ts'),
+  ),
+  float: noun(
     'floats, the money that merchants have paid in advance',
-    async () => [
-      ...(await import('../merchants/floats.ts')).FLOATS,
-      ...(await import('../books/floats.ts')).FLOAT_MONEY,
-    ],
-  ],
-  product: [
+    () => import('../merchants/floats.ts'),
+    () => import('../books/floats.ts'),
+  ),
+  product: noun(
     'products, the terms on which vouchers are generated',
-    async () => (await import('../products/products.ts')).PRODUCTS,
-  ],
-  design: [
+    () => import('../products/products.ts'),
+  ),
+  design: noun(
     'designs, the look of printed cards',
-    async () => (await import('../batches/design-preview.ts')).CARD_DESIGNS,
-  ],
-  batch: ['batches of vouchers', async () => (await import('../batches/batches.ts')).BATCHES],
-  sheets: [null, async () => (await import('../batches/order-sheets.ts')).SHEETS],
-  voucher: [
+    () => import('../products/designs.ts'),
+    () => import('../batches/design-preview.ts'),
+  ),
+  batch: noun('batches of vouchers', () => import('../batches/batches.ts')),
+  sheets: noun(null, () => import('../batches/order-sheets.ts')),
+  voucher: noun(
     'single vouchers, by serial number',
-    async () => [
-      ...(await import('../vouchers/operate.ts')).VOUCHERS,
-      ...(await import('../vouchers/find.ts')).FOUND_VOUCHERS,
-      ...(await import('../books/vouchers.ts')).VOUCHER_MONEY,
-      ...(await import('./background.ts')).BACKGROUND,
-    ],
-  ],
-  transaction: [
-    'transactions of all merchants',
-    async () => (await import('../transactions/transactions.ts')).TRANSACTIONS,
-  ],
-  redemption: [
+    () => import('../vouchers/operate.ts'),
+    () => import('../vouchers/find.ts'),
+    () => import('../books/vouchers.ts'),
+    () => import('./background.ts'),
+  ),
+  transaction: noun('transactions of all merchants', () => import('../transactions/transactions.ts')),
+  redemption: noun(
     'redemptions',
-    async () => [
-      ...(await import('../redemptions/correct.ts')).REDEMPTIONS,
-      ...(await import('../books/refunds.ts')).REFUNDS,
-    ],
-  ],
-  decline: [
-    'requests of merchants that were declined',
-    async () => (await import('../vouchers/declines.ts')).DECLINES,
-  ],
-  request: [
-    'requests, by the X-Request-Id of their answers',
-    async () => (await import('./requests.ts')).REQUESTS,
-  ],
-  webhook: [
+    () => import('../redemptions/correct.ts'),
+    () => import('../books/refunds.ts'),
+  ),
+  decline: noun('requests of merchants that were declined', () => import('../vouchers/declines.ts')),
+  request: noun('requests, by the X-Request-Id of their answers', () => import('./requests.ts')),
+  webhook: noun(
     'webhook endpoints, to which merchants have events sent',
-    async () => [
-      ...(await import('../webhooks/endpoints.ts')).WEBHOOKS,
-      ...(await import('../webhooks/deliveries.ts')).DELIVERIES,
-    ],
-  ],
-  token: [
+    () => import('../webhooks/endpoints.ts'),
+    () => import('../webhooks/deliveries.ts'),
+  ),
+  token: noun(
     'tokens, with which machines call /operator/v1 and /portal/v1',
-    async () => (await import('../people/tokens.ts')).TOKENS,
-  ],
-  user: [
+    () => import('../people/tokens.ts'),
+  ),
+  user: noun(
     'people who sign in to the console and the portal',
-    async () => [
-      ...(await import('../people/invite.ts')).INVITATIONS,
-      ...(await import('../people/users.ts')).USERS,
-      ...(await import('../people/persons.ts')).PERSONS,
-    ],
-  ],
-  approval: ['operations that one person proposes and another approves', null],
-  inbox: ['what waits for somebody, and what is new', null],
-  settings: [
+    () => import('../people/invite.ts'),
+    () => import('../people/users.ts'),
+    () => import('../people/persons.ts'),
+  ),
+  approval: noun('operations that one person proposes and another approves'),
+  inbox: noun('what waits for somebody, and what is new'),
+  settings: noun(
     'settings that can be changed while the service runs',
-    async () => [
-      ...(await import('../settings/settings.ts')).SETTINGS,
-      ...(await import('../settings/limited-network.ts')).LIMITED_NETWORK,
-      ...(await import('../settings/letterhead.ts')).LETTERHEAD,
-    ],
-  ],
-  setup: [
-    'the steps from an empty installation to the first redemption',
-    async () => (await import('./setup.ts')).SETUP,
-  ],
-  installation: [null, async () => (await import('./installation.ts')).INSTALLATION],
-  books: [
+    () => import('../settings/settings.ts'),
+    () => import('../settings/limited-network.ts'),
+    () => import('../settings/letterhead.ts'),
+  ),
+  setup: noun('the steps from an empty installation to the first redemption', () => import('./setup.ts')),
+  installation: noun(null, () => import('./installation.ts')),
+  books: noun(
     'the books: closed days that never change, and reports',
-    async () => {
-      const { DAY_ENDS } = await import('../settlement/fees.ts');
-      return (await import('../books/table.ts')).booksWith(DAY_ENDS);
-    },
-  ],
-  settlement: [
+    () => import('../books/days.ts'),
+    () => import('../settlement/fees.ts'),
+    () => import('../books/verify.ts'),
+    () => import('../books/reports/reports.ts'),
+    () => import('../books/entries.ts'),
+    () => import('../books/own.ts'),
+    () => import('../books/escheat.ts'),
+    () => import('../books/redeemed.ts'),
+    () => import('../books/export.ts'),
+    () => import('../books/gl.ts'),
+    () => import('../books/rules.ts'),
+  ),
+  settlement: noun(
     'settlements with the merchants that redeem',
-    async () => (await import('../settlement/table.ts')).SETTLEMENT,
-  ],
-  bank: [
+    () => import('../settlement/settlements.ts'),
+    () => import('../settlement/show.ts'),
+    () => import('../settlement/draft.ts'),
+    () => import('../settlement/approve.ts'),
+    () => import('../settlement/pay.ts'),
+    () => import('../settlement/document.ts'),
+    () => import('../settlement/proof.ts'),
+    () => import('../settlement/payout-file.ts'),
+    () => import('../settlement/terms.ts'),
+    () => import('../settlement/disputes.ts'),
+  ),
+  bank: noun(
     'statements of your bank, matched with the books',
-    async () => (await import('../bank/table.ts')).BANK,
-  ],
-  job: [
+    () => import('../bank/pay-in.ts'),
+    () => import('../bank/accounts.ts'),
+    () => import('../bank/csv.ts'),
+    () => import('../bank/import.ts'),
+    () => import('../bank/statements.ts'),
+    () => import('../bank/entries.ts'),
+    () => import('../bank/match.ts'),
+  ),
+  job: noun(
     'long work in the background',
-    async () => [...(await import('../jobs/jobs.ts')).JOBS, ...(await import('./background.ts')).BACKGROUND],
-  ],
-  audit: [
+    () => import('../jobs/jobs.ts'),
+    () => import('./background.ts'),
+  ),
+  audit: noun(
     'the record of all changes by operators, a chain in which every edit is noticed',
-    async () => (await import('../audit/entries.ts')).AUDIT,
-  ],
-  keyring: [
+    () => import('../audit/entries.ts'),
+  ),
+  keyring: noun(
     'the key ring, under which codes, PINs and webhook secrets are sealed',
-    async () => (await import('../rotation/rotate.ts')).KEYRING,
-  ],
-  backup: ['backups of the database', async () => (await import('../backups/note.ts')).BACKUPS],
+    () => import('../rotation/rotate.ts'),
+  ),
+  backup: noun('backups of the database', () => import('../backups/note.ts')),
 };

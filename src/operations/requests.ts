@@ -88,4 +88,4 @@ where a.request_id = ${requestId} and (${own}::integer is null
 order by a.sequence limit 100`);
 }
 
-export const REQUESTS = tableOf(showRequest);
+export const OPERATIONS = tableOf(showRequest);

@@ -77,4 +77,4 @@ select from journal where batch_id is null and kind = 'REDEMPTION' order by merc
   return { ...others, redemption: redeemed.length > 0, alert };
 }
 
-export const SETUP = tableOf(show);
+export const OPERATIONS = tableOf(show);

@@ -3,7 +3,7 @@ import { approvalsOf } from './approvals.ts';
 import { inboxOf } from './inbox.ts';
 import { NOUNS } from './nouns.ts';
 
-const loaded = await Promise.all(Object.values(NOUNS).map(([, load]) => load?.() ?? []));
+const loaded = await Promise.all(Object.values(NOUNS).map(({ load }) => load?.() ?? []));
 
 /** Every operation of /operator/v1, in the order of its documentation. */
 export const OPERATIONS: readonly AnyOperation[] = [

@@ -176,4 +176,4 @@ const reset = changing({
 
 export const invitations = { invite, reset };
 
-export const INVITATIONS = tableOf(invite, reset);
+export const OPERATIONS = tableOf(invite, reset);

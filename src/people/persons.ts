@@ -156,4 +156,4 @@ const confirm = changing({
     }),
 });
 
-export const PERSONS = tableOf(confirm);
+export const OPERATIONS = tableOf(confirm);

@@ -424,4 +424,4 @@ const revoke = changing({
   },
 });
 
-export const TOKENS = tableOf(createToken, list, revoke);
+export const OPERATIONS = tableOf(createToken, list, revoke);

@@ -389,4 +389,4 @@ export const users = {
   endSessions: endUserSessions,
 };
 
-export const USERS = tableOf(...Object.values(users));
+export const OPERATIONS = tableOf(...Object.values(users));

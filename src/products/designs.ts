@@ -216,4 +216,4 @@ select code from products where design = ${name} order by id limit 1`);
 
 export const designs = { set, list, remove };
 
-export const DESIGNS = tableOf(set, list, remove);
+export const OPERATIONS = tableOf(set, list, remove);

@@ -447,4 +447,4 @@ function sale(verb: 'on-sale' | 'off-sale') {
 
 export const products = { create, list, show, set, onSale: sale('on-sale'), offSale: sale('off-sale') };
 
-export const PRODUCTS = tableOf(...Object.values(products));
+export const OPERATIONS = tableOf(...Object.values(products));

@@ -156,4 +156,4 @@ const correct = changing({
   },
 });
 
-export const REDEMPTIONS = tableOf(correct);
+export const OPERATIONS = tableOf(correct);

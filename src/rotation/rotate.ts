@@ -94,7 +94,7 @@ const show = listingAll({
   rows: ({ service }) => listKeyRing(service),
 });
 
-export const KEYRING = tableOf(show);
+export const OPERATIONS = tableOf(show);
 
 /**
  * Starts using a new key. If an earlier rotation is unfinished, it continues that one.

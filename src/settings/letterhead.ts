@@ -72,4 +72,4 @@ export function setLetterhead(operator: Operator, wanted: Partial<Letterhead>): 
   });
 }
 
-export const LETTERHEAD = tableOf(show, set);
+export const OPERATIONS = tableOf(show, set);

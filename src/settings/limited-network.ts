@@ -75,4 +75,4 @@ const set = changing({
 
 export const limitedNetwork = { list, set };
 
-export const LIMITED_NETWORK = tableOf(...Object.values(limitedNetwork));
+export const OPERATIONS = tableOf(...Object.values(limitedNetwork));

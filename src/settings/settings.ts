@@ -216,4 +216,4 @@ const setLimit = changing({
   },
 });
 
-export const SETTINGS = tableOf(show, set, setLimit);
+export const OPERATIONS = tableOf(show, set, setLimit);

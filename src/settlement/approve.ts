@@ -5,7 +5,7 @@ import type { Actor, Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { moneyIn, toSum } from '../money.ts';
-import { changing, twoPeople } from '../operation.ts';
+import { changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { type Approved, drawStatement, readLetter, writeStatement } from './document.ts';
@@ -114,3 +114,5 @@ export const approveSettlement = changing({
     return { ...settlement, replayed };
   },
 });
+
+export const OPERATIONS = tableOf(approveSettlement);

@@ -4,7 +4,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -148,3 +148,5 @@ const answerOne = changing({
 });
 
 export const disputes = { list, dispute: disputeOne, answer: answerOne };
+
+export const OPERATIONS = tableOf(...Object.values(disputes));

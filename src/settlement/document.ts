@@ -4,7 +4,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { findMerchant } from '../merchants/merchants.ts';
 import { textIn } from '../money.ts';
-import { reading } from '../operation.ts';
+import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { FileSchema, Word } from '../schema.ts';
@@ -217,3 +217,5 @@ export const settlementDocument = reading({
     };
   },
 });
+
+export const OPERATIONS = tableOf(settlementDocument);

@@ -7,7 +7,7 @@ import type { Queries } from '../db/pool.ts';
 import { assign, insertInto, type Sql, sql } from '../db/sql.ts';
 import { COMMISSION, listOf } from '../ledger/kinds.ts';
 import { requireMerchant } from '../merchants/merchants.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { onlyPage, Page } from '../page.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
@@ -233,3 +233,5 @@ export const draftSettlement = changing({
     return onlyPage(await draftSettlements(caller, { merchantId: id, lastDay }));
   },
 });
+
+export const OPERATIONS = tableOf(draftSettlement);

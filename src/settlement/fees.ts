@@ -1,8 +1,9 @@
-import type { DayEnd } from '../books/close.ts';
+import { closing, type DayEnd } from '../books/close.ts';
 import type { Queries } from '../db/pool.ts';
 import { plainArray, type Sql, sql } from '../db/sql.ts';
 import { idAt, newId } from '../ledger/id.ts';
 import { listOf, type MovementKind, withReversals } from '../ledger/kinds.ts';
+import { tableOf } from '../operation.ts';
 
 /** Commission: what the operator keeps of redemptions, and the VAT on it. It is booked as a day is closed. */
 
@@ -128,6 +129,10 @@ const bookDay: DayEnd = async ({ service }, tx, { day, startsAt, endsAt }) => {
 
 /** The bookings that belong to the close of each day. */
 export const DAY_ENDS: readonly DayEnd[] = [bookDay];
+
+export const closeDay = closing(DAY_ENDS);
+
+export const OPERATIONS = tableOf(closeDay);
 
 /**
  * Returns whether an earlier transaction booked the commission of a day.

@@ -4,7 +4,7 @@ import type { Operator } from '../context.ts';
 import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { getAccount, post } from '../ledger/journal.ts';
-import { ABOVE_LIMIT, changing, twoPeople } from '../operation.ts';
+import { ABOVE_LIMIT, changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY } from '../principal.ts';
 import { Refusal } from '../refusal.ts';
 import { checkDay, Day, Line, Reference, TransactionId } from '../schema.ts';
@@ -162,3 +162,5 @@ function booking(moved: typeof PAY | typeof RETURNED) {
 }
 
 export const payouts = { pay: booking(PAY), returned: booking(RETURNED) };
+
+export const OPERATIONS = tableOf(...Object.values(payouts));

@@ -9,7 +9,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { listing } from '../listing.ts';
 import { textIn } from '../money.ts';
-import { alone, changing } from '../operation.ts';
+import { alone, changing, tableOf } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { Refusal } from '../refusal.ts';
@@ -298,3 +298,5 @@ select f.id::text, f.made_at as "madeAt", f.made_by as "madeBy", f.format, array
 from payout_files f where (${before}::integer is null or f.id < ${before})
 order by f.id desc limit ${count}`),
 });
+
+export const OPERATIONS = tableOf(payoutFile, payoutFiles);

@@ -9,7 +9,7 @@ import type { Database, Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { accountOf } from '../ledger/journal.ts';
 import { textIn } from '../money.ts';
-import { reading } from '../operation.ts';
+import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { Problem } from '../problem.ts';
 import { FileSchema } from '../schema.ts';
@@ -123,3 +123,5 @@ export const settlementProof = reading({
     };
   },
 });
+
+export const OPERATIONS = tableOf(settlementProof);

@@ -5,7 +5,7 @@ import { balance, fieldOf, none, opening, sumOf, when } from '../figure.ts';
 import { newId } from '../ledger/id.ts';
 import { listing } from '../listing.ts';
 import { moneyIn, toNumber, toSum } from '../money.ts';
-import { type Asked, NO_COMMAND } from '../operation.ts';
+import { type Asked, NO_COMMAND, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { requireRow } from '../problem.ts';
 import { columnsOf } from '../row.ts';
@@ -269,3 +269,5 @@ export const ownSettlements = listing({
   rows: async ({ service }, filters, [before = null], count) =>
     (await listSettlements(service.readDb, filters, VISIBLE, before, count)).map(withoutPeople),
 });
+
+export const OPERATIONS = tableOf(listedSettlements);

@@ -3,7 +3,7 @@ import type { Queries } from '../db/pool.ts';
 import { sql } from '../db/sql.ts';
 import { balance, type Figure, fieldOf, moved, NUMBER, none, opening, sumOf, when } from '../figure.ts';
 import { COMMISSION, kindsOn, MovementWord, movementOf } from '../ledger/kinds.ts';
-import { reading } from '../operation.ts';
+import { reading, tableOf } from '../operation.ts';
 import { SEE } from '../principal.ts';
 import { ProductCode } from '../products/products.ts';
 import { columnsOf } from '../row.ts';
@@ -223,3 +223,5 @@ export const showSettlement = reading({
     };
   },
 });
+
+export const OPERATIONS = tableOf(showSettlement);

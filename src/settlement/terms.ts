@@ -8,7 +8,7 @@ import { SETTING } from '../figure.ts';
 import { listingAll } from '../listing.ts';
 import { ofMerchant, requireMerchant } from '../merchants/merchants.ts';
 import { DECIMALS_MAX, parseDecimal } from '../money.ts';
-import { changing, twoPeople } from '../operation.ts';
+import { changing, tableOf, twoPeople } from '../operation.ts';
 import { MONEY, SEE } from '../principal.ts';
 import { invalid } from '../problem.ts';
 import { ProductCode, requireProduct } from '../products/products.ts';
@@ -230,3 +230,5 @@ const set = changing({
 });
 
 export const terms = { list, set };
+
+export const OPERATIONS = tableOf(...Object.values(terms));

@@ -316,4 +316,4 @@ type Named = {
 
 export const transactions = { list, show, find };
 
-export const TRANSACTIONS = tableOf(list, show, find, search);
+export const OPERATIONS = tableOf(list, show, find, search);

@@ -307,4 +307,4 @@ group by code order by sum(declines) desc, code`);
 
 export const declines = { list, count };
 
-export const DECLINES = tableOf(list, count);
+export const OPERATIONS = tableOf(list, count);

@@ -367,4 +367,4 @@ select serial_number::text as serial from journal where id = ${id}::uuid`);
   return { serials: [], batch: id };
 }
 
-export const FOUND_VOUCHERS = tableOf(list, find);
+export const OPERATIONS = tableOf(list, find);

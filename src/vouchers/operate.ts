@@ -377,4 +377,4 @@ const cancel = changing({
   },
 });
 
-export const VOUCHERS = tableOf(show, block, unblock, unlock, extend, replace, cancel);
+export const OPERATIONS = tableOf(show, block, unblock, unlock, extend, replace, cancel);

@@ -308,4 +308,4 @@ const sendAgain = changing({
 
 export const deliveries = { test, list, attempts, resend: sendAgain };
 
-export const DELIVERIES = tableOf(...Object.values(deliveries));
+export const OPERATIONS = tableOf(...Object.values(deliveries));

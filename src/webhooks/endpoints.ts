@@ -406,4 +406,4 @@ secret = ${keys.sealText(ownerOf(toId(id)), secret)}`;
 
 export const webhooks = { add, list, show, remove, enable, rotate };
 
-export const WEBHOOKS = tableOf(...Object.values(webhooks));
+export const OPERATIONS = tableOf(...Object.values(webhooks));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exportBatch, listExports } from '../../src/batches/export.ts';
 import { generate } from '../../src/batches/generate.ts';
-import { SHEETS } from '../../src/batches/order-sheets.ts';
+import { OPERATIONS } from '../../src/batches/order-sheets.ts';
 import { describeCards, drawSheets } from '../../src/batches/sheets.ts';
 import { sql } from '../../src/db/sql.ts';
 import { actFor } from '../../src/merchants/merchants.ts';
@@ -200,7 +200,7 @@ test('one file of a merchant is drawn at a time, and at most four of all', async
   );
   assert.equal(String(sheets?.id), approved.body.output.id);
   const caller = { ...asOperator(service), principal: { userId: sheets?.ordered_by } } as unknown as Caller;
-  const download = SHEETS.find(({ name }) => name === 'sheets.download');
+  const download = OPERATIONS.find(({ name }) => name === 'sheets.download');
   const begin = async () => {
     const file = (await download?.run(caller, { id: String(sheets?.id) })) as {
       content: AsyncIterable<Buffer>;

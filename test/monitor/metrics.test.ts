@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { tmpdir } from 'node:os';
 import { type TestContext, test } from 'node:test';
 import { authenticate } from '../../src/api-keys/authenticate.ts';
-import { BACKUPS } from '../../src/backups/note.ts';
+import { OPERATIONS } from '../../src/backups/note.ts';
 import { generate } from '../../src/batches/generate.ts';
 import { createService } from '../../src/context.ts';
 import { openDatabase } from '../../src/db/pool.ts';
@@ -66,7 +66,7 @@ test('the doctor and the metric know the last backup of an own server that was r
   assert.deepEqual([(await backup()).state, await age()], ['warning', undefined]);
   const ended = (hoursAgo: number) => () => new Date(Date.now() - hoursAgo * 3_600_000);
   const report = (hoursAgo: number, place: string) =>
-    BACKUPS[0]?.run(asOperator({ ...service, clock: ended(hoursAgo) }), { place });
+    OPERATIONS[0]?.run(asOperator({ ...service, clock: ended(hoursAgo) }), { place });
   await report(37, 's3://vault/old');
   const old = await backup();
   assert.deepEqual([old.state, old.found], ['failure', 'the last one ended 37 h ago: s3://vault/old']);

@@ -3,7 +3,7 @@ import type { Service } from '../../context.ts';
 import { type Cell, CSV_TYPE, type CsvStyle, csvText, XLSX_TYPE } from '../../csv.ts';
 import { readLong } from '../../db/session.ts';
 import { requireMerchant } from '../../merchants/merchants.ts';
-import { type Caller, reading } from '../../operation.ts';
+import { type Caller, reading, tableOf } from '../../operation.ts';
 import { SEE } from '../../principal.ts';
 import { invalid, notFound } from '../../problem.ts';
 import type { Refusal } from '../../refusal.ts';
@@ -332,3 +332,5 @@ async function* lineRows({ columns }: Lines, lines: ReturnType<typeof linesOf>):
 async function* csvLines(rows: AsyncIterable<Cell[]>, style: CsvStyle): AsyncGenerator<string> {
   for await (const row of rows) yield csvText([row], style);
 }
+
+export const OPERATIONS = tableOf(report, reportCsvFile);
