@@ -1,5 +1,6 @@
 import {
   type AnyRoute,
+  type AsyncRouteComponent,
   createRootRoute,
   createRoute,
   createRouter,
@@ -14,6 +15,7 @@ import type { Filters } from './ui/address.ts';
 import { Gate, Rejected } from './ui/gate.tsx';
 import type { SideMenu } from './ui/menu.ts';
 import { Busy, Head } from './ui/parts.tsx';
+import { Permitted } from './ui/permitted.tsx';
 
 type Frame = typeof import('./ui/shell.tsx').Shell;
 
@@ -85,14 +87,22 @@ export function routerOf(basepath: string, menu: SideMenu, pages: Pages) {
     component: () => <Inside />,
     errorComponent: Rejected,
   });
-  const page = (parent: AnyRoute, path: string, load: Load) =>
-    createRoute({
+  const page = (parent: AnyRoute, path: string, load: Load) => {
+    const shown = path.includes('$') ? 'Thing' : 'Screen';
+    const Page = lazyRouteComponent(() => load().catch(unreachable), shown) as AsyncRouteComponent<object>;
+    const permitted = () => (
+      <Permitted menu={menu} path={path}>
+        <Page />
+      </Permitted>
+    );
+    return createRoute({
       getParentRoute: () => parent,
       path,
       validateSearch: (search: Record<string, unknown>) => search as Filters,
-      component: lazyRouteComponent(() => load().catch(unreachable), path.includes('$') ? 'Thing' : 'Screen'),
+      component: Object.assign(permitted, { preload: Page.preload }),
       errorComponent: Rejected,
     });
+  };
   const routes = Object.entries(pages).map(([path, load]) => page(inside, path, load));
   const router = createRouter({
     basepath,

@@ -33,6 +33,9 @@ const VIEWS = [
   { colorScheme: 'light', width: 320, contrast: 'not' },
 ] as const;
 
+/** The pages that nobody needs a right for. */
+const IN_NO_MENU = new Set(['/search', '/account']);
+
 async function load(page: Page, door: Door, path: string): Promise<void> {
   await page.goto(`/${door}${path}`);
   await ready(page);
@@ -100,7 +103,9 @@ test('every page is accessible and causes no error', { skip }, async (t) => {
   await t.test('the portal', (sub) => tour(sub, stage, inPortal, 'portal', merchant));
 });
 
-test('every role can open all pages of its menu without a refused request', { skip }, async (t) => {
+test('every role can open all pages of its menu, and is told which roles open another, without a refusal', {
+  skip,
+}, async (t) => {
   const stage = await openStage(t);
   await furnish(stage);
   const browser = openBrowser(t);
@@ -118,6 +123,13 @@ test('every role can open all pages of its menu without a refused request', { sk
         await place.click();
         await place.and(page.locator('[aria-current=page]')).waitFor();
         await ready(page);
+      }
+      const inMenu = new Set(links.map((link) => link.slice(door.length + 1)));
+      const others = new Set(await findPages(door, {})).difference(inMenu);
+      for (const path of others) {
+        if (!/^\/\w+$/.test(path) || IN_NO_MENU.has(path)) continue;
+        await visit(page, door, path);
+        await page.getByRole('alert').getByText('Your roles do not permit this').waitFor();
       }
       assert.deepEqual(faults, [], `${role} at ${door}`);
       await page.context().close();

@@ -33,6 +33,14 @@ test('a screen reader says the title of each page that opens without a load, als
   await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name }).click();
   await said.getByText(name, { exact: true }).waitFor();
   await page.getByRole('table', { name, exact: true }).waitFor();
+  // The keyboard goes on where the new page begins.
+  await focused(page.getByRole('main'));
+  await page.keyboard.press('/');
+  await page.keyboard.type('webhooks');
+  await page.getByRole('option', { name: 'Webhooks', exact: true }).waitFor();
+  await page.keyboard.press('Enter');
+  await said.getByText('Webhooks', { exact: true }).waitFor();
+  await focused(page.getByRole('main'));
   // An old link leads somewhere else.
   await visit(page, 'console', '/nowhere');
   await said.getByText('This page does not exist.', { exact: true }).waitFor();

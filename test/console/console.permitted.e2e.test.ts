@@ -316,7 +316,8 @@ function transactions(stage: Stage): Kind {
     },
     operations: {
       'redemption.refund': { amount: 1 },
-      'redemption.correct': { amount: 1 },
+      // At least what was refunded.
+      'redemption.correct': { amount: 4 },
       'float.correct': {},
     },
   };

@@ -89,7 +89,7 @@ type Transaction = Answer<'transaction.show'>;
 
 export function Thing() {
   const texts = useTexts();
-  const { kind } = useWords();
+  const { kind, label } = useWords();
   const { door, operations } = useApp();
   const format = useFormat();
   const navigate = useNavigate();
@@ -100,7 +100,12 @@ export function Thing() {
   // What replaced it is changed through the redemption itself.
   const isRedemption = thing.kind === 'REDEMPTION' && thing.originalTransactionId === null;
   const amount = `${format.money(thing.amount, thing.currency)}`;
-  const effect = `${amount} · ${thing.voucherCode}`;
+  // After a refund, what is left to refund or to correct.
+  const left =
+    thing.refundable !== null && thing.refundable !== thing.amount
+      ? ` · ${label('refundable')}: ${format.money(thing.refundable, thing.currency)}`
+      : '';
+  const effect = `${amount} · ${thing.voucherCode}${left}`;
   const figures = operations?.get('transaction.show')?.figures;
   const { serialNumber: serial } = thing;
   const others = [
@@ -126,10 +131,9 @@ export function Thing() {
         note={<Copyable text={transactionId} />}
         acts={[
           Number(thing.refundable) > 0 && { name: 'redemption.refund', given, effect },
-          // What was refunded, even in part, is not corrected any more.
           isRedemption &&
-            thing.refundStatus === null &&
-            thing.refundable === thing.amount && {
+            thing.correctedBy === null &&
+            Number(thing.refundable) > 0 && {
               name: 'redemption.correct',
               given,
               effect,

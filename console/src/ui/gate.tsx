@@ -43,10 +43,22 @@ export function Gate({ children }: { readonly children: ReactNode }) {
   );
 }
 
-/** Replaces a page that could not be loaded or drawn. */
+/** Whether the service has another build by now: the entry of this one is not in its page. */
+async function isOtherBuild(): Promise<boolean> {
+  const entry = document.querySelector('script[type=module]')?.getAttribute('src') ?? '';
+  const response = await fetch(location.href).catch(() => undefined);
+  return response?.ok === true && !(await response.text()).includes(entry);
+}
+
+/** Replaces a page that could not be loaded or drawn. Of another build, the whole page is loaded, once. */
 export function Rejected({ error }: { readonly error: unknown }) {
   const { title } = useTexts().problem;
-  // If the service answers, it may have another build by now, so the whole page is reloaded.
+  useEffect(() => {
+    isOtherBuild().then(
+      (isOther) => isOther && location.reload(),
+      () => undefined,
+    );
+  }, []);
   const retry = async () => {
     const isThere = await fetch(location.href).then(
       ({ ok }) => ok,

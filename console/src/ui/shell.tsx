@@ -2,7 +2,7 @@ import './shell-styles.ts';
 import { ActionIcon, Badge, Group, Menu, UnstyledButton, useMantineColorScheme } from '@mantine/core';
 import { useDisclosure, useHotkeys } from '@mantine/hooks';
 import { Link, useRouterState } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useRef, useState } from 'react';
 import { send } from '../api.ts';
 import { LANGUAGES, useLanguage, useTexts } from '../i18n/index.tsx';
 import { useApp } from './app.tsx';
@@ -34,11 +34,18 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
   const [isHelp, setHelp] = useState<boolean>();
   const help = () => whenLoaded(loadKeyboard, () => setHelp(true));
   useKeys(offered, help);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new page begins at its top, without the menu
+  const main = useRef<HTMLElement>(null);
+  // The address is ahead of the page that is shown while a page loads.
+  const shown = useRouterState({ select: ({ matches }) => matches.at(-1)?.pathname });
+  const known = useRef(shown);
+  // A new page begins at its top, without the menu, and with the focus, unless a field of it has that.
   useEffect(() => {
+    if (known.current === shown) return;
+    known.current = shown;
     close();
     window.scrollTo(0, 0);
-  }, [path]);
+    if (!main.current?.contains(document.activeElement)) main.current?.focus({ preventScroll: true });
+  }, [shown, close]);
   return (
     <div className="frame">
       <a className="skip" href="#content">
@@ -79,7 +86,7 @@ export function Shell({ menu, children }: { readonly menu: SideMenu; readonly ch
         <p className="skip" role="status" id="announced" />
         <Banners />
         {messages}
-        <main id="content" className="content">
+        <main id="content" className="content" ref={main} tabIndex={-1}>
           {children}
         </main>
       </div>
