@@ -64,6 +64,9 @@ class First {
   }
 }
 
+/** Several proposals may have one reference, and the first one to be approved is booked under it. */
+const DONE = 'nothing is left to do: it was done already, or booked under the same reference. Reject this';
+
 async function approveChange(deciding: Deciding): Promise<unknown> {
   const { caller, operation, decision } = deciding;
   const { service } = caller;
@@ -73,6 +76,7 @@ async function approveChange(deciding: Deciding): Promise<unknown> {
       const asMaker = makerFor(deciding, inside(service, tx));
       const output = await operation.run(asMaker.caller, asMaker.input);
       const effect = await readEffect(tx);
+      if (effect.length === 0) throw new Problem('conflict', DONE);
       const statement = await statementOf(operation, { ...asMaker, made: effect });
       requireSameEffect(decision.effect ?? row.effect, effect, statement);
       if (turn === 'first') throw new First({ effect, statement });

@@ -65,6 +65,23 @@ test('a repetition under a used reference returns the first result, and proposes
   assert.equal(await floatOf(listening), after);
 });
 
+test('of several proposals under one reference one is approved, and nothing is left of the others', async (t) => {
+  const { listening, ada, bob, merchantId } = await scene(t);
+  const refund = { merchantId, amount: 5, reference: 'refund 1', reason: 'Paid back.' };
+  const transfer = { account: 'goodwill', amount: 5, currency: 'USD', reference: 'gift 1', reason: 'A gift.' };
+  for (const [path, body] of Object.entries({ '/floats/refund': refund, '/books/transfer': transfer })) {
+    const [first, second] = [await ada.post(path, body), await ada.post(path, body)];
+    await approved(bob, first);
+    const booked = await floatOf(listening);
+    const { id } = second.body.approval;
+    const late = await bob.post(`/approvals/${id}/approve`, {});
+    assert.deepEqual([late.status, late.body.code], [409, 'conflict'], late.text);
+    assert.equal((await bob.get(`/approvals/${id}`)).body.state, 'PENDING');
+    assert.equal((await bob.post(`/approvals/${id}/reject`, { comment: 'Booked already.' })).status, 200);
+    assert.equal(await floatOf(listening), booked);
+  }
+});
+
 test('a request that was answered by a proposal is answered by it again, whatever has happened since', async (t) => {
   const { ada, bob, merchantId } = await scene(t);
   const send = () => ada.post('/floats/top-up', topUp(merchantId), { 'idempotency-key': 'one' });
