@@ -24,7 +24,7 @@ import {
   toId,
   Word,
 } from '../schema.ts';
-import { addDays, DAY_MS, isoDay } from '../time.ts';
+import { DAY_MS, isoDay } from '../time.ts';
 
 /**
  * Stores declines: requests that named a voucher and were refused. They are kept for 90 days for support, and
@@ -295,12 +295,11 @@ const count = listingAll({
   async rows({ service }, input) {
     checkDay(input.from, 'from');
     checkDay(input.to, 'to');
-    const { to = isoDay(service.clock().getTime()) } = input;
-    const { from = addDays(to, 1 - COUNTED_DAYS) } = input;
-    if (to < from) throw invalid('to', 'order', 'comes before `from`');
+    const { from, to = isoDay(service.clock().getTime()) } = input;
+    if (from !== undefined && to < from) throw invalid('to', 'order', 'comes before `from`');
     return service.readDb.query(sql`
 select code, sum(declines)::double precision as declines from decline_counts
-where day >= ${from}::date and day <= ${to}::date
+where day >= coalesce(${from}::date, ${to}::date - ${COUNTED_DAYS - 1}::integer) and day <= ${to}::date
 group by code order by sum(declines) desc, code`);
   },
 });
