@@ -375,6 +375,17 @@ enabled_at = case when disabled_at is null then enabled_at else ${caller.service
   },
 });
 
+/** An earlier secret that still signs would stop before its time. @throws Problem `conflict` */
+async function requireOneSecret(tx: Queries, id: number, now: Date): Promise<void> {
+  const [row] = await tx.query<{ until: Date | null }>(sql`
+select previous_until as until from webhook_endpoints where id = ${id} for update`);
+  if (row?.until && row.until > now)
+    throw new Problem(
+      'conflict',
+      `it was rotated already: the secret before it signs until ${row.until.toISOString()}`,
+    );
+}
+
 const rotate = changing({
   name: 'webhook.rotate',
   title: 'Rotate the secret',
@@ -394,6 +405,7 @@ const rotate = changing({
       before: sql`previous_until as "previousSecretUntil"`,
       async set(tx) {
         await holdKeyRing(tx, keys);
+        await requireOneSecret(tx, toId(id), clock());
         return sql`
 previous_secret = secret, previous_until = ${previousSecretUntil},
 secret = ${keys.sealText(ownerOf(toId(id)), secret)}`;

@@ -68,7 +68,13 @@ test('a repetition under a used reference returns the first result, and proposes
 test('of several proposals under one reference one is approved, and nothing is left of the others', async (t) => {
   const { listening, ada, bob, merchantId } = await scene(t);
   const refund = { merchantId, amount: 5, reference: 'refund 1', reason: 'Paid back.' };
-  const transfer = { account: 'goodwill', amount: 5, currency: 'USD', reference: 'gift 1', reason: 'A gift.' };
+  const transfer = {
+    account: 'goodwill',
+    amount: 5,
+    currency: 'USD',
+    reference: 'gift 1',
+    reason: 'A gift.',
+  };
   for (const [path, body] of Object.entries({ '/floats/refund': refund, '/books/transfer': transfer })) {
     const [first, second] = [await ada.post(path, body), await ada.post(path, body)];
     await approved(bob, first);

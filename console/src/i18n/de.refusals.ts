@@ -58,6 +58,8 @@ export const refusals: Readonly<Record<string, string>> = {
     'oder warten Sie.',
   'it has ended: create a key': 'Er gilt nicht mehr. Legen Sie einen Schlüssel an.',
   'it was rotated already: {} takes its place': 'Er wurde schon erneuert: {} ist an seiner Stelle.',
+  'it was rotated already: the secret before it signs until {}':
+    'Es wurde schon erneuert. Das Geheimnis davor signiert bis {}.',
   'the key {} has made no calls today: there is nothing to pardon':
     'Mit dem Schlüssel {} gab es heute keine Aufrufe. Es gibt nichts zu verzeihen.',
   'merchant {} has no float in {}: top it up first':
@@ -103,6 +105,9 @@ export const refusals: Readonly<Record<string, string>> = {
     'Nur wer es vorgeschlagen hat, kann es zurückziehen. Lehnen Sie es stattdessen ab.',
   'this has expired: propose it again': 'Der Vorschlag ist abgelaufen. Schlagen Sie es noch einmal vor.',
   'this was {} already': 'Darüber wurde schon entschieden.',
+  'nothing is left to do: it was done already, or booked under the same reference. Reject this':
+    'Daran ist nichts mehr zu tun: Es ist schon geschehen, oder unter derselben Referenz gebucht. Lehnen Sie ' +
+    'es ab.',
   // Bücher
   'no day is closed yet: there is nothing to publish':
     'Noch ist kein Tag abgeschlossen. Es gibt nichts zu veröffentlichen.',
