@@ -58,8 +58,6 @@ export const refusals: Readonly<Record<string, string>> = {
     'oder warten Sie.',
   'it has ended: create a key': 'Er gilt nicht mehr. Legen Sie einen Schlüssel an.',
   'it was rotated already: {} takes its place': 'Er wurde schon erneuert: {} ist an seiner Stelle.',
-  'it was rotated already: the secret before it signs until {}':
-    'Es wurde schon erneuert. Das Geheimnis davor signiert bis {}.',
   'the key {} has made no calls today: there is nothing to pardon':
     'Mit dem Schlüssel {} gab es heute keine Aufrufe. Es gibt nichts zu verzeihen.',
   'merchant {} has no float in {}: top it up first':
