@@ -20,7 +20,7 @@ export const SEGMENT = /^[0-9A-F]{24}$/;
 export const HISTORY = /^[0-9A-F]{8}\.history$/;
 /** The end of the name of what is known of a segment that is being filled. */
 export const TAIL = '.tail';
-/** In a bucket, whole segments are compressed. */
+/** Whole segments are compressed. Those of earlier versions in a folder are not. */
 const PACKED = '.gz';
 /** Names the installation whose log lies in the folder: segments of two databases have the same names. */
 const MARKER = 'archive.json';
@@ -33,9 +33,11 @@ export const SPOOL = 'postgres.archive';
 /** PostgreSQL runs its commands in the folder of its files. */
 const FILE = `../${SPOOL}/%f`;
 
+/** Every stop ends a segment, which then is 16 MB of zeros for the most part: they take no space on the disk. */
+const COPY = `(cp --sparse=always "%p" ${FILE}.new 2>/dev/null || cp "%p" ${FILE}.new)`;
 /** The command that archives a segment: whole and on the disk, or not at all; never over another one. */
 export const ARCHIVE_COMMAND = [
-  `test ! -f ${FILE} && cp "%p" ${FILE}.new && sync ${FILE}.new && mv ${FILE}.new ${FILE}`,
+  `test ! -f ${FILE} && ${COPY} && sync ${FILE}.new && mv ${FILE}.new ${FILE}`,
   `cmp -s "%p" ${FILE}`,
 ].join(' || ');
 /** A database without an archive takes each segment as archived, so that it is not kept for one. */
@@ -53,8 +55,8 @@ export function restoreCommand(folder: string | undefined): string {
 }
 
 /**
- * A file in the archive: `FILE.TAG` in a folder, `FILE.TAG.gz` in a bucket. What is known of a segment that
- * is being filled lies in pieces below `FILE.tail`, named by position and tag: `POSITION.TAG`.
+ * A file in the archive: `FILE.TAG.gz`. What is known of a segment that is being filled lies in pieces below
+ * `FILE.tail`, named by position and tag: `POSITION.TAG`.
  */
 export type ArchivedFile = { readonly file: string; readonly tag: string; readonly isPacked: boolean };
 

@@ -22,7 +22,7 @@ import { contentOf, digestOf, digestOfAll, readChunks, readRange } from './copy.
 import { EmbeddedError } from './error.ts';
 import { exists, type Folder } from './folder.ts';
 import type { Log } from './server.ts';
-import { isRemote, type Storage } from './storage.ts';
+import type { Storage } from './storage.ts';
 
 /**
  * Sends the log to the archive. PostgreSQL archives complete segments into the spool, from which one process
@@ -166,8 +166,7 @@ export class Sender {
   async #sendFile(file: string, source: string): Promise<void> {
     const { sha256 } = await digestOfAll(readChunks(source));
     const text = textToSign(this.#identifier, file, sha256);
-    const isPacked = isRemote(this.#archive.name);
-    const name = nameOf({ file, tag: this.#writer.sign(text), isPacked });
+    const name = nameOf({ file, tag: this.#writer.sign(text), isPacked: true });
     const others = (await this.#archive.list('')).filter((each) => readName(each)?.file === file);
     if (others.includes(name)) return;
     for (const other of others) {
@@ -177,11 +176,9 @@ export class Sender {
           `${this.#archive.name} contains another segment ${file}: archive to an empty place, and make a backup`,
         );
     }
-    const packed = () =>
-      createReadStream(source).compose(
-        createGzip({ level: constants.Z_BEST_SPEED }),
-      ) as AsyncIterable<Uint8Array>;
-    await this.#archive.write(name, isPacked ? packed() : readChunks(source));
+    // One that was ended early, as each stop does, is zeros for the most part.
+    const packed = createReadStream(source).compose(createGzip({ level: constants.Z_BEST_SPEED }));
+    await this.#archive.write(name, packed as AsyncIterable<Uint8Array>);
   }
 }
 

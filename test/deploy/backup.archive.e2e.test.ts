@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, stat } from 'node:fs/promises';
 import { type TestContext, test } from 'node:test';
-import { readName, SEGMENT } from '../../embedded/archive.ts';
+import { readName, SEGMENT, SPOOL } from '../../embedded/archive.ts';
 import { Installation } from '../support/installation.ts';
 import { archived } from '../support/log.ts';
 import { typed } from '../support/scrip.ts';
+import { until } from '../support/until.ts';
 
 /** Restores from the archived log after the machine is lost. */
 
@@ -123,6 +124,10 @@ test('a restore fails if a segment of the log is missing, and names the segment'
   // The backup has ended its segment. Without more, nothing would come after what is missing below.
   await installation.json`merchant create --name Later`;
   await archived(installation);
+  // The pieces of an ended segment are removed once it is there as a whole.
+  const tails = async () =>
+    (await readdir(installation.at('archive'))).filter((name) => name.endsWith('.tail'));
+  await until('the ended segments are sent', async () => (await tails()).length === 1);
   await installation.lose();
   // A file that the crash left unfinished is no segment.
   const names = await readdir(installation.at('archive'));
@@ -138,4 +143,33 @@ test('a restore fails if a segment of the log is missing, and names the segment'
   );
   await installation.json`restore ${installation.at('first')} --no-archive`;
   assert.equal(await installation.balance(), 100);
+});
+
+test('a segment that a stop ends takes little space, in the data folder and in the archive', async (t) => {
+  const installation = await Installation.make(t);
+  installation.settings['SCRIP_ARCHIVE_DIR'] = installation.at('archive');
+  /** The kilobytes on the disk of each segment of a folder. */
+  const segmentsIn = async (...folder: string[]) => {
+    const names = await readdir(installation.at(...folder));
+    const segments = names.filter(
+      (name) => SEGMENT.test(name.split('.')[0] ?? '') && !name.endsWith('.tail'),
+    );
+    const facts = await Promise.all(segments.map((name) => stat(installation.at(...folder, name))));
+    return facts.map(({ blocks }) => blocks / 2);
+  };
+  const small = (sizes: readonly number[]) => sizes.filter((kilobytes) => kilobytes < 1_000).length;
+  await installation.serve();
+  await installation.stop();
+  for (const _ of [1, 2, 3]) await installation.json`merchant list`;
+  const waiting = await segmentsIn('data', SPOOL);
+  assert.ok(small(waiting) >= 3, `${waiting}`);
+  await installation.serve();
+  await archived(installation);
+  const sent = await segmentsIn('archive');
+  assert.ok(small(sent) >= 3, `${sent}`);
+  // The first segments hold the schema.
+  assert.ok(
+    sent.every((kilobytes) => kilobytes < 10_000),
+    `${sent}`,
+  );
 });
