@@ -156,7 +156,8 @@ where s.token_hash = ${tokenHash} and s.expires_at > ${now}
   if (!row || doorOf(row.user.merchantId) !== door) return undefined;
   const { id, user, createdAt, expiresAt } = row;
   const idleSince = now.getTime() - row.lastSeenAt.getTime();
-  if (idleSince > IDLE_MS[door]) return undefined;
+  // One that was used at a later time has outlived a clock that was ahead, and would end late.
+  if (Math.abs(idleSince) > IDLE_MS[door]) return undefined;
   if (idleSince > TOUCH_MS && !isBackground)
     await db.query(sql`update sessions set last_seen_at = ${now} where id = ${id} and last_seen_at < ${now}`);
   const steppedUpUntil = steppedUpUntilOf(row, now);

@@ -122,6 +122,17 @@ test('unknown addresses, wrong passwords and disabled users get one answer after
   assert.deepEqual(await locked('somebody@example.com'), await locked(known.email));
 });
 
+test('a session, and its second factor, do not outlive a clock that was ahead', async (t) => {
+  const listening = await testService(t);
+  const { clock } = listening;
+  clock.advance(26 * 60 * 60_000);
+  const { browser } = await enrolled(listening);
+  clock.advance(-60_000);
+  assert.equal((await browser.get('/merchants')).status, 200);
+  clock.advance(-26 * 60 * 60_000);
+  assert.equal((await browser.get('/merchants')).status, 401);
+});
+
 test('an ended session is refused by every process at once', async (t) => {
   const one = await testService(t);
   const two = await testService(t, one);
