@@ -33,7 +33,7 @@ export const SPOOL = 'postgres.archive';
 /** PostgreSQL runs its commands in the folder of its files. */
 const FILE = `../${SPOOL}/%f`;
 
-/** Every stop ends a segment, which then is 16 MB of zeros for the most part: they take no space on the disk. */
+/** A segment that a stop ends is zeros for the most part, which take no space on the disk. */
 const COPY = `(cp --sparse=always "%p" ${FILE}.new 2>/dev/null || cp "%p" ${FILE}.new)`;
 /** The command that archives a segment: whole and on the disk, or not at all; never over another one. */
 export const ARCHIVE_COMMAND = [
