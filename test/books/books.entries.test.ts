@@ -1,32 +1,28 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
-import { type Figure, type Opened, openedBy } from '../../console/src/figures.ts';
-import { batches } from '../../src/batches/batches.ts';
 import { entries } from '../../src/books/entries.ts';
-import { floats } from '../../src/books/floats.ts';
 import { redeemedDays } from '../../src/books/redeemed.ts';
-import { figuresOf, formatsOf } from '../../src/books/reports/report.ts';
-import { makeReport, REPORTS } from '../../src/books/reports/reports.ts';
+import { REPORTS } from '../../src/books/reports/reports.ts';
 import { PORTAL_OPERATIONS } from '../../src/operations/portal.ts';
 import { OPERATIONS } from '../../src/operations/table.ts';
 import type { Problem } from '../../src/problem.ts';
 import { limitedNetwork } from '../../src/settings/limited-network.ts';
-import { showSettlement } from '../../src/settlement/show.ts';
 import { playMonth } from '../support/books.history.ts';
+import { declared, Figures, type Listed, minor } from '../support/figures.ts';
 import { asOperator } from '../support/harness.ts';
 import { asOwner } from '../support/owner.ts';
 import { ofFile } from '../support/scope.ts';
 
 /** Every figure is the sum of the entries that it declares, or says why it has none. */
 
-type Fields = Readonly<Record<string, unknown>>;
 type Shaped = { readonly properties: Readonly<Record<string, object>> };
-type Listed = Awaited<ReturnType<typeof entries.list.run>>;
 
 const file = ofFile();
 let played: Awaited<ReturnType<typeof playMonth>>;
+let figures: Figures;
 before(async () => {
   played = await playMonth(file);
+  figures = new Figures(played.ledger.started.service);
   // Estimates of breakage for all products, from the first day on: closed days take no new rate.
   await asOwner(
     played.ledger.started.url,
@@ -41,124 +37,28 @@ const BY_DAY = { from: '2026-03-29', to: '2026-04-01' };
 /** Reports of rates, filings and the bank, of which these days have nothing. */
 const EMPTY = ['R10', 'R11', 'R12', 'R13'];
 
-const sums = new Map<string, Promise<Listed>>();
-
-/** Lists the entries that a figure opens into. */
-function listed({ given }: Opened): Promise<Listed> {
-  const { setsApart, ...wanted } = given;
-  const input = { ...wanted, limit: 1, ...(setsApart && { setsApart: true }) } as never;
-  const key = JSON.stringify(given);
-  const found = sums.get(key) ?? entries.list.run(asOperator(played.ledger.started.service), input);
-  sums.set(key, found);
-  return found;
-}
-
-const minor = (amount: unknown) => Math.round(Number(amount) * 100);
-
-/** Compares a figure with its entries, or with the figures that add up to it. */
-async function prove(figure: Figure | undefined, field: string, row: Fields, ...around: Fields[]) {
-  const says = `${field} of ${JSON.stringify(row)}`;
-  const opened = (figure && openedBy(figure, row, ...around)) ?? assert.fail(`${says} has no entries`);
-  if (opened.none !== undefined) return assert.match(opened.none, /^[A-Z].{10,}\.$/, says);
-  if (opened.of === 'books.entries') {
-    const { total } = await listed(opened);
-    const isCount = /^(rows|redemptions|\w*[rR]eversals)$/.test(field);
-    const sum = isCount ? total?.rows : minor(total?.amount);
-    return assert.equal(
-      sum,
-      isCount ? Number(row[field]) : minor(row[field]),
-      `${says}: ${JSON.stringify(opened)}`,
-    );
-  }
-  const parts = opened.sumOf.map((part) => {
-    const [name = '', ofRows] = part.replace('-', '').split('.');
-    const sum = ofRows
-      ? (row[name] as Fields[]).reduce((total, each) => total + minor(each[ofRows]), 0)
-      : minor(row[name]);
-    return part.startsWith('-') ? -sum : sum;
-  });
-  if (parts.length > 0)
-    assert.equal(
-      parts.reduce((sum, part) => sum + part),
-      minor(row[field]),
-      says,
-    );
-  else assert.ok(opened.of, says);
-}
-
 for (const kind of REPORTS.filter(({ report }) => !EMPTY.includes(report))) {
-  const { report, tables, breakdowns = {}, ofMerchant } = kind;
+  const { report, breakdowns = {}, ofMerchant } = kind;
   for (const breakdown of [undefined, ...Object.keys(breakdowns)])
     test(`the figures of ${report}${breakdown ? ` by ${breakdown}` : ''} are the sums of their entries`, async () => {
       const interval = report === 'R3' || report === 'R14' ? BY_DAY : MONTH;
       // Only the shop has a float.
       const merchant = ofMerchant && { merchantId: report === 'R6' ? played.shop : played.cafe };
-      const wanted = { ...interval, ...merchant, breakdown: breakdown as never };
-      const made = await makeReport(played.ledger.started.service, kind, wanted);
-      const around = {
-        startsAt: made.startsAt.toISOString(),
-        endsAt: made.endsAt.toISOString(),
-        ...merchant,
-      };
-      assert.ok(made.tables.length > 0);
-      for (const table of made.tables) {
-        const of = breakdown ? breakdowns[breakdown as 'merchant'] : tables;
-        const definition = of?.find(({ section }) => section === table.section) ?? assert.fail();
-        const [formats, figures] = [formatsOf(definition), figuresOf(definition)];
-        const isFigure = (name: string) => formats[name] === 'money' || formats[name] === 'count';
-        for (const row of table.rows)
-          for (const [name, cell] of Object.entries(row))
-            if (isFigure(name) && cell !== null && cell !== '')
-              await prove(figures[name], name, row, table, around);
-      }
+      const wanted = { ...interval, ...merchant, ...(breakdown && { breakdown: breakdown as never }) };
+      assert.ok((await figures.ofReport(kind, wanted)) > 0);
     });
 }
 
-/** The figure that the schema of an answer declares for a field. */
-const declared = (schema: object | undefined, field: string) =>
-  (schema as Shaped).properties[field] as { 'x-entries'?: Figure } | undefined;
-
 test('the figures of a settlement are the sums of their entries', async () => {
-  const caller = asOperator(played.ledger.started.service);
-  for (const id of played.settlements) {
-    const settlement = (await showSettlement.run(caller, { id: String(id) })) as unknown as Fields;
-    const around = { ...settlement, ...spanOf(settlement) };
-    for (const field of ['carried', 'closing', 'outstanding', 'payable'])
-      await prove(declared(showSettlement.output, field)?.['x-entries'], field, around);
-    const lists = { steps: ['amount'], lines: ['rows', 'amount'], earlier: ['outstanding'] };
-    for (const [list, fields] of Object.entries(lists)) {
-      const { items } = declared(showSettlement.output, list) as { items?: object };
-      for (const row of settlement[list] as Fields[])
-        for (const field of fields) await prove(declared(items, field)?.['x-entries'], field, row, around);
-    }
-  }
-});
-
-/** As they are in an answer. */
-const spanOf = ({ startsAt, endsAt }: Fields) => ({
-  startsAt: (startsAt as Date).toISOString(),
-  endsAt: (endsAt as Date).toISOString(),
+  for (const id of played.settlements) await figures.ofSettlement(String(id));
 });
 
 test('the balance of a float is the sum of its entries, now and at an earlier time', async () => {
-  const caller = asOperator(played.ledger.started.service);
-  const { items: item } = declared(floats.show.output, 'items') as { items?: object };
-  for (const at of [undefined, '2026-03-04T00:00:00Z']) {
-    const { items } = await floats.show.run(caller, at === undefined ? {} : { at });
-    assert.ok(items.length > 0);
-    for (const float of items)
-      await prove(declared(item, 'balance')?.['x-entries'], 'balance', float, { at });
-  }
+  for (const at of [undefined, '2026-03-04T00:00:00Z']) assert.ok((await figures.ofFloats(at)) > 0);
 });
 
 test('the balance of a batch is the sum of the entries of its vouchers', async () => {
-  const caller = asOperator(played.ledger.started.service);
-  const { items } = await batches.list.run(caller, {});
-  assert.ok(items.length > 0);
-  for (const { transactionId } of items) {
-    const batch = await batches.show.run(caller, { transactionId });
-    await prove(declared(batches.show.output, 'balance')?.['x-entries'], 'balance', batch);
-  }
+  assert.ok((await figures.ofBatches()) > 0);
 });
 
 test('what a merchant redeemed on a day, and the payments of a network, are the sums of their entries', async () => {
@@ -167,7 +67,8 @@ test('what a merchant redeemed on a day, and the payments of a network, are the 
   const { items } = await redeemedDays.run(caller, { ...given, days: 92 });
   assert.ok(items.length > 0);
   const { items: item } = declared(redeemedDays.output, 'items') as { items?: object };
-  for (const day of items) await prove(declared(item, 'redeemed')?.['x-entries'], 'redeemed', day, given);
+  for (const day of items)
+    await figures.prove(declared(item, 'redeemed')?.['x-entries'], 'redeemed', day, given);
 
   await limitedNetwork.set.run(asOperator(played.ledger.started.service), { currency: 'USD', amount: 100 });
   const { items: listed } = await limitedNetwork.list.run(caller, {});
@@ -175,7 +76,7 @@ test('what a merchant redeemed on a day, and the payments of a network, are the 
   const { items: paid } = declared(limitedNetwork.list.output, 'items') as { items?: object };
   for (const each of listed) {
     const around = { ...each, since: (each.since as Date).toISOString() };
-    await prove(declared(paid, 'paid')?.['x-entries'], 'paid', around);
+    await figures.prove(declared(paid, 'paid')?.['x-entries'], 'paid', around);
   }
 });
 

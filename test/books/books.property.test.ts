@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Breakdown } from '../../src/books/reports/report.ts';
+import { REPORTS } from '../../src/books/reports/reports.ts';
 import { streamTransactions } from '../../src/books/reports/transactions.ts';
 import { verifyBooks } from '../../src/books/verify.ts';
 import type { Context } from '../../src/context.ts';
@@ -21,7 +23,8 @@ import {
   wasRefused,
   ZONE,
 } from '../support/books.random.ts';
-import { spend } from '../support/books.ts';
+import { type Ledger, spend } from '../support/books.ts';
+import { Figures as Opened } from '../support/figures.ts';
 import { cents, type Figures, type Interval, make, rowsOf, Sums } from '../support/reports.ts';
 
 /**
@@ -29,7 +32,7 @@ import { cents, type Figures, type Interval, make, rowsOf, Sums } from '../suppo
  * its transactions. SCRIP_TEST_SEED selects another history.
  */
 
-const SEED = Number(process.env['SCRIP_TEST_SEED'] ?? 4);
+const SEED = Number(process.env['SCRIP_TEST_SEED'] ?? 8);
 /** The figures of a report: the named columns of each row, by currency and label. */
 async function figuresOf(
   { ledger }: World,
@@ -126,6 +129,7 @@ async function compareMerchant(
   wanted: { from: string; to: string; merchantId: number },
 ): Promise<void> {
   const { service } = ledger.started;
+  const settled = await readSettled(ledger, wanted.merchantId);
   const lines = [];
   for (const { currency, ...table } of (await make(service, 'R6', wanted)).tables)
     for (const row of rowsOf({ tables: [{ currency, ...table }] } as never))
@@ -135,11 +139,74 @@ async function compareMerchant(
         );
   assert.deepEqual(lines.sort(), hand.float(wanted.merchantId), `R6 ${wanted.merchantId}`);
   const streamed = [];
-  for await (const line of streamTransactions(service, wanted))
-    streamed.push(
-      `${line.transactionId} ${line.kind} ${line.serialNumber} ${line.currency} ${line.product} ${cents(String(line.amount))}`,
-    );
+  for await (const line of streamTransactions(service, wanted)) {
+    const { transactionId, kind, serialNumber, currency, product } = line;
+    const number = settled.find((each) => each.currency === currency && isIn(each, line))?.number ?? null;
+    assert.equal(line.settlement, kind === 'ACTIVATION' ? null : number, `${transactionId} is settled`);
+    const amount = cents(String(line.amount));
+    streamed.push(`${transactionId} ${kind} ${serialNumber} ${currency} ${product} ${amount}`);
+  }
   assert.deepEqual(streamed.sort(), hand.transactions(wanted.merchantId), `R8 ${wanted.merchantId}`);
+}
+
+async function compareAges(world: World, law: ByLaw, whole: Interval): Promise<void> {
+  assert.deepEqual(
+    await figuresOf(world, 'R4', whole, [
+      ['basis', 'days'],
+      ['vouchers', 'outstanding'],
+    ]),
+    law.aging(),
+    'R4',
+  );
+  assert.deepEqual(
+    await figuresOf(world, 'R4', { ...whole, breakdown: 'product' }, [
+      ['product', 'basis', 'days'],
+      ['vouchers', 'outstanding'],
+    ]),
+    law.aging(true),
+    'R4 by product',
+  );
+  assert.deepEqual(
+    await figuresOf(world, 'R4', { ...whole, section: 'expiryMonths' }, [
+      ['month'],
+      ['vouchers', 'outstanding'],
+    ]),
+    law.expiryMonths(),
+    'R4 months',
+  );
+}
+
+type Settled = { currency: string; firstDay: string; lastDay: string; number: string };
+
+/** The settlements of a merchant, which are all approved. */
+const readSettled = ({ sql }: Ledger, merchantId: number): Promise<Settled[]> =>
+  sql(`select currency, first_day::text as "firstDay", last_day::text as "lastDay",
+    scrip.settlement_number(merchant_id, year, number) as number
+  from scrip.settlements where merchant_id = ${merchantId}`);
+
+/** Whether a line of R8 is of the days of a settlement. */
+const isIn = ({ firstDay, lastDay }: Settled, { localTime }: Record<string, unknown>) => {
+  const day = String(localTime).slice(0, 10);
+  return firstDay <= day && day <= lastDay;
+};
+
+/** Compares the figures of all reports, settlements, floats and batches with the entries they open into. */
+async function openFigures({ ledger, shops }: World, intervals: readonly Interval[]): Promise<number> {
+  const figures = new Opened(ledger.started.service);
+  for (const kind of REPORTS)
+    for (const breakdown of [undefined, ...Object.keys(kind.breakdowns ?? {})] as const)
+      for (const { merchant } of kind.ofMerchant ? shops : shops.slice(0, 1))
+        for (const { from, to } of intervals)
+          await figures.ofReport(kind, {
+            ...{ from, to },
+            ...(kind.ofMerchant && { merchantId: merchant.id }),
+            ...(breakdown && { breakdown: breakdown as Breakdown }),
+          });
+  for (const { id } of await ledger.sql<{ id: number }>('select id from scrip.settlements'))
+    await figures.ofSettlement(String(id));
+  await figures.ofFloats();
+  await figures.ofBatches();
+  return figures.compared;
 }
 
 test('the reports of random days equal those computed by hand from the transactions', async (t) => {
@@ -178,31 +245,10 @@ test('the reports of random days equal those computed by hand from the transacti
     'R3',
   );
   const hand = new ByHand(entries, days[last]?.starts ?? START, days[last]?.ends ?? START);
-  const law = new ByLaw(hand, known.cards, ZONE);
-  assert.deepEqual(
-    await figuresOf(world, 'R4', whole, [
-      ['basis', 'days'],
-      ['vouchers', 'outstanding'],
-    ]),
-    law.aging(),
-    'R4',
-  );
-  assert.deepEqual(
-    await figuresOf(world, 'R4', { ...whole, breakdown: 'product' }, [
-      ['product', 'basis', 'days'],
-      ['vouchers', 'outstanding'],
-    ]),
-    law.aging(true),
-    'R4 by product',
-  );
-  assert.deepEqual(
-    await figuresOf(world, 'R4', { ...whole, section: 'expiryMonths' }, [
-      ['month'],
-      ['vouchers', 'outstanding'],
-    ]),
-    law.expiryMonths(),
-    'R4 months',
-  );
+  await compareAges(world, new ByLaw(hand, known.cards, ZONE), whole);
+  const opened = await openFigures(world, [whole, { from: next(days[3]?.day ?? ''), to: whole.to }]);
+  t.diagnostic(`${opened} figures are the sums of their entries`);
+  assert.ok(opened > 1_000);
   for (const [day, closed] of asClosed) assert.equal(await snapshot(world, day, next(day)), closed, day);
   assert.deepEqual((await verifyBooks(service)).breaks, []);
   for (const sinceClosing of [false, true])
@@ -237,7 +283,7 @@ async function compareDormant(world: World): Promise<void> {
       );
   const hand = new ByHand(await readEntries(ledger), START, end.at);
   const expected = new ByLaw(hand, await readCards(ledger), ZONE).dormant(RULES);
-  assert.ok(expected.length > 5);
+  assert.ok(expected.length > 0);
   assert.deepEqual(rows.sort(), expected, 'R10');
   const unclaimed = new Sums();
   for (const { currency, ...table } of tables.filter(({ section }) => section === 'unclaimed'))

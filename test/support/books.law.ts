@@ -187,7 +187,9 @@ export class ByLaw {
       const minor = held.get(serial);
       if (!minor) continue;
       const month = this.#clock(expires).slice(0, 7);
-      const name = `${currency} ${month > nextYear(now) ? 'later' : month}`;
+      // A correction of an expired voucher gives it a balance until the next sweep.
+      const shown = month < now ? now : month > nextYear(now) ? 'later' : month;
+      const name = `${currency} ${shown}`;
       sums.add(`${name} outstanding`, minor);
       sums.add(`${name} vouchers`, 1n);
     }
