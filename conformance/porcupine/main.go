@@ -274,7 +274,7 @@ func step(before any, input any, _ any) (bool, any) {
 	if c.isOpen() {
 		return true, s
 	}
-	if (c.Code == "50" || c.Code == "61") && c.debits() && a.code == "00" && !a.replayed {
+	if slices.Contains([]string{"13", "50", "61"}, c.Code) && c.debits() && a.code == "00" && !a.replayed {
 		return true, prior
 	}
 	isRight := a.code == c.Code && a.replayed == c.Replayed && reflect.DeepEqual(a.shown, c.Shown)

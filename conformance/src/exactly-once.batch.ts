@@ -13,6 +13,8 @@ export type Shared = {
   readonly product: string;
   /** Makes the references of the run unique. */
   readonly run: string;
+  /** Added to half of the amounts: a part of a unit that no computer rounds; 0 without decimals. */
+  fraction: number;
   /** The key of the aliases of vouchers. */
   readonly secret: string;
   /** Microseconds since the start. */
@@ -48,6 +50,9 @@ const SPELLINGS: readonly ((name: string) => string)[] = [
   (name) => `${name}-e`,
   (name) => `${name}-E`,
   (name) => `${name}-é`,
+  (name) => `${name}-e\u0301`,
+  (name) => `${name}-😀`,
+  (name) => `${name}-😁`,
   (name) => `${name}-e `,
   (name) => `${name}-`.padEnd(LONGEST, 'e'),
   (name) => `${name}-`.padEnd(LONGEST - 1, 'e').concat('f'),
@@ -94,13 +99,19 @@ export class Batch {
     const redeemed = answered.find((asked) => asked.do === 'redeem');
     const activated = answered.find((asked) => asked.do === 'activate');
     if (redeemed) {
-      await this.#ask({ ...redeemed, variant: this.#variant() });
       await this.#ask(this.#lookUp(redeemed));
+      await this.#ask({ ...redeemed, variant: this.#variant() });
     }
     if (activated) await this.#ask(activated);
     if (this.#updated) await this.#ask(this.#updated);
     if (this.#shared.now() - this.#lockedAt < LOCKED_US) await this.#ask(this.#balance(USED));
     await this.#balances();
+  }
+
+  /** Whether vouchers of an amount can be ordered, which a currency without decimals refuses. */
+  async takes(amount: number, quantity: number): Promise<boolean> {
+    const { code } = await this.#untilAnswered({ ...this.#order(), quantity, amount });
+    return code !== '13';
   }
 
   /** At the end of a run: makes a voucher that costs nothing yet, unless an order will spend the float. */
@@ -174,11 +185,16 @@ export class Batch {
     const { reference, voucher } = known;
     const update = (amount: number) => this.#asked('update', { variant: 'a', reference, voucher, amount });
     const updates = this.#shared.variants.includes('a')
-      ? [update(this.#below(VALUE)), update(0)]
+      ? [update(this.#amountBelow(VALUE)), update(0)]
       : [this.#inOther(known)];
     this.#updated ??= updates.find((each) => each.do === 'update');
     await this.#atOnce([...updates, { ...against, voucher }, this.#lookUp(known)]);
     await this.#ask(this.#inOther(known));
+    // What was refused before may be paid now.
+    const refused = this.#sent.filter(
+      (asked) => asked.do === 'redeem' && asked.voucher === voucher && !this.#answered.has(keyOf(asked)),
+    );
+    for (const each of refused) await this.#ask(each);
   }
 
   /** Wrong PINs at the same time, half of them under a used reference, which lock a voucher. */
@@ -212,7 +228,7 @@ export class Batch {
   }
 
   #redemption(voucher: number): Asked {
-    const amount = 1 + this.#below(this.#random() < 0.3 ? VALUE : 6);
+    const amount = 1 + this.#amountBelow(this.#random() < 0.3 ? VALUE : 6);
     const reference = this.#name(this.#redemptions++);
     return this.#asked('redeem', { variant: this.#variant(), reference, voucher, pin: 'right', amount });
   }
@@ -238,6 +254,10 @@ export class Batch {
 
   #variant(): Variant {
     return this.#shared.variants[this.#below(this.#shared.variants.length)] as Variant;
+  }
+
+  #amountBelow(end: number): number {
+    return this.#below(end) + (this.#random() < 0.5 ? this.#shared.fraction : 0);
   }
 
   #below(end: number): number {
@@ -311,7 +331,7 @@ export class Batch {
         ids: [String(data?.transactionId), this.#aliasOf(data)],
       };
     }
-    if (operation !== 'update') return { shown: number(data?.amount), ids: [idOf(data)] };
+    if (operation !== 'update') return { shown: number(data?.amount), ids: [idOf(data ?? {})] };
     const all = [data?.originalTransaction, data?.cancellationTransaction, data?.newTransaction];
     const ids = all.flatMap((each) => (each ? [idOf(each)] : []));
     return { shown: number(data?.summary?.newAmount), ids };
@@ -321,7 +341,7 @@ export class Batch {
   #aliasOf(data: Loose): string {
     const all = Array.isArray(data?.vouchers) ? data.vouchers : [];
     const named = all.map(({ serialNumber, code, pin }: Loose) => [serialNumber, code, pin]);
-    const text = JSON.stringify([data?.expiryDate, named]);
+    const text = JSON.stringify([data?.reference, data?.expiryDate, named]);
     return createHmac('sha256', this.#shared.secret).update(text).digest('hex').slice(0, 16);
   }
 
@@ -356,8 +376,9 @@ export class Batch {
   }
 }
 
-/** A transaction's id and time: a replay shows those of the first answer. */
-const idOf = (data: Loose) => `${data?.transactionId} ${data?.timestamp}`;
+/** What a transaction keeps for ever: a replay and a lookup show what the first answer did. */
+const idOf = ({ transactionId, timestamp, transactionType, amount, serialNumber, reference }: Loose) =>
+  [transactionId, timestamp, transactionType, amount, serialNumber, reference].join(' ');
 
 const keyOf = ({ do: operation, reference }: Asked) => `${operation} ${reference}`;
 

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type Head, NoHistory, readHistory, type Sent } from './exactly-once.history.ts';
-import { isOpen } from './exactly-once.model.ts';
+import { answerOf, isOpen } from './exactly-once.model.ts';
 import { firstUnexplained } from './exactly-once.search.ts';
 
 /** The certificate of a run. Everything in it follows from the history, so that others can check it again. */
@@ -33,7 +33,7 @@ const REASONS_MAX = 3;
 export async function certify(path: string): Promise<Certificate> {
   const { head, calls, end } = await readHistory(path);
   const outcomes = countOutcomes(calls);
-  const broken = breaksOf(calls);
+  const broken = breaksOf(calls, head);
   const missing = broken.length > 0 ? [] : missingOf(outcomes, head);
   const { history: _history, ...options } = head;
   return {
@@ -73,21 +73,23 @@ export function sentenceOf({ verdict, reasons, calls, restarts, url }: Certifica
 }
 
 /** The first reasons why the answers are not those of a right server. */
-function breaksOf(calls: readonly Sent[]): string[] {
+function breaksOf(calls: readonly Sent[], head: Head): string[] {
   // A call that was answered 97 was not looked at.
   const known = calls.filter(({ code }) => code !== '97');
-  const reasons = overspent(known);
+  const reasons = [...overspent(known), ...lost(known, head)];
   for (const batch of groupBy(known, (call) => call.batch).values()) {
     if (reasons.length >= REASONS_MAX) break;
-    const call = firstUnexplained(batch);
-    if (call) reasons.push(`no order of the calls explains the answer to ${describe(call)}`);
+    const found = firstUnexplained(batch);
+    if (found)
+      reasons.push(
+        `no order of the calls explains the answer to ${describe(found.call)}: right would be ${found.right.join(', or ')}`,
+      );
   }
   return reasons.slice(0, REASONS_MAX);
 }
 
-function describe({ call, batch, do: operation, code, replayed, shown }: Sent): string {
-  const answer = [code, ...(shown === null ? [] : [shown]), ...(replayed ? ['replayed'] : [])].join(' ');
-  return `call ${call} (${operation} in batch ${batch}: ${answer})`;
+function describe(call: Sent): string {
+  return `call ${call.call} (${call.do} in batch ${call.batch}: ${answerOf(call)})`;
 }
 
 /**
@@ -105,6 +107,20 @@ function overspent(calls: readonly Sent[]): string[] {
       ? [`the float paid ${taken} in all, but call ${call.call} was refused ${costOf(call)} of it`]
       : [];
   });
+}
+
+/**
+ * Whether the float paid less, or more, than it held: it was spent until it refused the smallest amount that
+ * was asked of it.
+ */
+function lost(calls: readonly Sent[], { float, drained }: Head): string[] {
+  const refused = calls.filter(({ code }) => code === '50').map(costOf);
+  if (float === null || !drained || refused.length === 0) return [];
+  const debits = debitsOf(calls);
+  const most = sum(debits);
+  const paid = sum(debits.filter(({ isCertain }) => isCertain));
+  const isRight = paid <= float && most > float - Math.min(...refused);
+  return isRight ? [] : [`the float of ${float} paid ${paid} in all, and no more is left in it`];
 }
 
 type Debit = { readonly from: number; readonly cost: number; readonly isCertain: boolean };

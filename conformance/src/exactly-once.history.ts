@@ -42,13 +42,13 @@ export type Sent = {
   readonly replayed: boolean;
   /** The amount or balance of the answer. */
   readonly shown: number | null;
-  /** The transactions shown, each as id and time; for a batch its id, and an alias of its vouchers. */
+  /** The transactions shown, each with what it keeps for ever; for a batch its id, and an alias of its vouchers. */
   readonly ids: readonly string[];
 };
 
 export type Head = {
   readonly history: 'exactly-once';
-  readonly format: 1;
+  readonly format: 2;
   readonly kit: string;
   readonly url: string;
   readonly startedAt: string;
@@ -58,6 +58,8 @@ export type Head = {
   readonly callers: number;
   /** Whether the rest of the float was spent at the end. */
   readonly drained: boolean;
+  /** The float at the beginning, if it is known. */
+  readonly float: number | null;
 };
 
 export type End = { readonly endedAt: string; readonly calls: number; readonly restarts: number };
@@ -134,7 +136,7 @@ function parse(text: string): Line | undefined {
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
-const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= 200;
+const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= 400;
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 const orNull = (test: (value: unknown) => boolean) => (value: unknown) => value === null || test(value);
 const oneOf = (values: readonly unknown[]) => (value: unknown) => values.includes(value);
@@ -145,7 +147,7 @@ type Tests<T> = { readonly [K in keyof T]: (value: unknown) => boolean };
 
 const HEAD: Tests<Head> = {
   history: oneOf(['exactly-once']),
-  format: oneOf([1]),
+  format: oneOf([2]),
   kit: isText,
   url: isText,
   startedAt: isText,
@@ -154,6 +156,7 @@ const HEAD: Tests<Head> = {
   minutes: isNumber,
   callers: isCount,
   drained: oneOf([true, false]),
+  float: orNull(isNumber),
 };
 
 const END: Tests<End> = { endedAt: isText, calls: isCount, restarts: isCount };

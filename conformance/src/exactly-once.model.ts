@@ -38,7 +38,7 @@ export function textOf({ entries, ids, ...rest }: State): string {
 /** The run uses no voucher for as long as a lock lasts. */
 const WRONG_PINS_MAX = 5;
 /** The refusals of a generation or activation that the model of a batch cannot foresee. */
-const BEYOND_THE_BATCH = ['50', '61'];
+const BEYOND_THE_BATCH = ['13', '50', '61'];
 
 /** What a call must be answered, and the state after it. */
 type Decision = {
@@ -66,6 +66,18 @@ export function step(state: State, call: Sent): State | undefined {
   if (call.code !== code || call.replayed !== replayed || call.shown !== shown) return undefined;
   return learn(next, ids, call.ids);
 }
+
+/** What a right server answers to a call in this state: its code, what it shows, and whether it is a replay. */
+export function rightAnswer(state: State, call: Sent): string {
+  const decision = decide(state, call);
+  const { code, replayed = false, shown = null } = decision;
+  const isSame = call.code === code && call.replayed === replayed && call.shown === shown;
+  return `${answerOf({ code, replayed, shown })}${isSame ? ' with what it showed before' : ''}`;
+}
+
+/** An answer in words. */
+export const answerOf = ({ code, replayed, shown }: Pick<Sent, 'code' | 'replayed' | 'shown'>): string =>
+  [code, ...(shown === null ? [] : [shown]), ...(replayed ? ['replayed'] : [])].join(' ');
 
 const withoutTime = (id: string) => id.split(' ')[0];
 

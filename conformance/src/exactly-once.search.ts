@@ -1,8 +1,11 @@
 import type { Sent } from './exactly-once.history.ts';
-import { isOpen, NEW_STATE, type State, step, textOf } from './exactly-once.model.ts';
+import { isOpen, NEW_STATE, rightAnswer, type State, step, textOf } from './exactly-once.model.ts';
 
 /** A state in which the server can be, and the calls that were sent and have no place in the order yet. */
 type Reached = { readonly state: State; readonly pending: readonly Sent[] };
+
+/** A call, and the answers that would have been right. */
+export type Unexplained = { readonly call: Sent; readonly right: readonly string[] };
 
 /**
  * The first call about a batch, by the time of its answer, that the model does not explain; undefined if
@@ -13,18 +16,17 @@ type Reached = { readonly state: State; readonly pending: readonly Sent[] };
  * Follows the answers in time, with all states in which the server can be after each (Lowe's just-in-time
  * linearization).
  */
-export function firstUnexplained(calls: readonly Sent[]): Sent | undefined {
+export function firstUnexplained(calls: readonly Sent[]): Unexplained | undefined {
   const answered = calls.filter((call) => !isOpen(call)).sort((one, other) => endOf(one) - endOf(other));
   const unsent = calls.toSorted((one, other) => other.from - one.from);
   let reached: readonly Reached[] = [{ state: NEW_STATE, pending: [] }];
   for (const call of answered) {
     const sent: Sent[] = [];
     while ((unsent.at(-1)?.from ?? Number.POSITIVE_INFINITY) <= endOf(call)) sent.push(unsent.pop() as Sent);
-    reached = afterAnswer(
-      reached.map(({ state, pending }) => ({ state, pending: [...pending, ...sent] })),
-      call,
-    );
-    if (reached.length === 0) return call;
+    const before = reached.map(({ state, pending }) => ({ state, pending: [...pending, ...sent] }));
+    const right = new Set<string>();
+    reached = afterAnswer(before, call, right);
+    if (reached.length === 0) return { call, right: [...right].sort() };
   }
   return undefined;
 }
@@ -34,8 +36,11 @@ const endOf = ({ to }: Sent) => to ?? Number.POSITIVE_INFINITY;
 const isBefore = (one: Sent, other: Sent) =>
   endOf(one) < endOf(other) || (endOf(one) === endOf(other) && one.call < other.call);
 
-/** The states that are possible once a call is answered. Others may stand before it, or later. */
-function afterAnswer(before: readonly Reached[], answered: Sent): Reached[] {
+/**
+ * The states that are possible once a call is answered. Others may stand before it, or later.
+ * @param right is given the answers that would be right
+ */
+function afterAnswer(before: readonly Reached[], answered: Sent, right: Set<string>): Reached[] {
   const visited = new Set<string>();
   const after: Reached[] = [];
   const left = [...before];
@@ -45,7 +50,10 @@ function afterAnswer(before: readonly Reached[], answered: Sent): Reached[] {
     if (visited.has(key)) continue;
     visited.add(key);
     if (!pending.includes(answered)) after.push({ state, pending });
-    else left.push(...nextOf({ state, pending }));
+    else {
+      right.add(rightAnswer(state, answered));
+      left.push(...nextOf({ state, pending }));
+    }
   }
   return after;
 }

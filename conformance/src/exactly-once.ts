@@ -28,6 +28,8 @@ export type ExactlyOncePlan = Access & {
   readonly seed: number;
   /** Whether the rest of the float is spent at the end. */
   readonly drain: boolean;
+  /** The float at the beginning, if it is known. */
+  readonly float?: number | undefined;
   /** The folder of the two files. */
   readonly out: string;
   /** Restarts the server, and returns when that is on its way. */
@@ -45,6 +47,8 @@ const MINUTE_MS = 60_000;
 const BATCHES_MIN = 40;
 /** The restarts of a run, evenly spread. */
 const RESTARTS = 6;
+/** A part of a unit that no computer rounds, for currencies with two decimals. */
+const FRACTION = 0.25;
 /** The share of batches after which an earlier one is looked at again, and how many earlier ones are kept. */
 const REVISIT_SHARE = 0.3;
 const KEPT_MAX = 500;
@@ -94,14 +98,14 @@ class Run {
   #isOver = false;
 
   constructor(plan: ExactlyOncePlan) {
-    const { out, kit, variants, seed, minutes, callers, drain } = plan;
+    const { out, kit, variants, seed, minutes, callers, drain, float } = plan;
     this.#plan = plan;
     this.#random = randomBy(seed);
     this.path = join(out, HISTORY_FILE);
     const { origin, pathname } = new URL(plan.baseUrl);
     this.#history = new HistoryWriter(this.path, {
       history: 'exactly-once',
-      format: 1,
+      format: 2,
       kit,
       // Without a user and password that the address may hold.
       url: `${origin}${pathname}`.replace(/\/+$/, ''),
@@ -111,6 +115,7 @@ class Run {
       minutes,
       callers,
       drained: drain,
+      float: float ?? null,
     });
     this.#shared = this.#share(plan);
   }
@@ -121,6 +126,7 @@ class Run {
       variants: plan.variants,
       product: plan.product,
       run: `once-${randomUUID().slice(0, 8)}`,
+      fraction: 0,
       secret: randomUUID(),
       now: () => Math.floor((performance.now() - this.#startedAt) * 1_000),
       next: () => ++this.#calls,
@@ -140,6 +146,7 @@ class Run {
   async toEnd(): Promise<void> {
     const { minutes, callers, drain } = this.#plan;
     try {
+      if (await this.#newBatch(1).takes(1 + FRACTION, 1 / FRACTION)) this.#shared.fraction = FRACTION;
       const endsAt = Date.now() + minutes * MINUTE_MS;
       const restarting = this.#restartUntil(endsAt);
       const working = Array.from({ length: callers }, () => this.#callUntil(endsAt));

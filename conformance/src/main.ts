@@ -50,6 +50,7 @@ Options:
   --callers NUMBER  how many batches it uses at the same time (default: 8)
   --restart COMMAND restarts the server; run up to six times, by a shell
   --drain           at the end, spend the rest of the float, and check that no more is spent than there is
+  --float NUMBER    the float at the beginning: with --drain, checks that none of it is lost
   --out FOLDER      where it writes the two files (default: the current folder)
   --check FILE      check a history again, and the certificate beside it
   --misbehave       check a client, with a server that misbehaves
@@ -85,6 +86,7 @@ function readArguments() {
         callers: { type: 'string', default: '8' },
         restart: { type: 'string' },
         drain: { type: 'boolean', default: false },
+        float: { type: 'string' },
         out: { type: 'string', default: '.' },
         check: { type: 'string' },
         misbehave: { type: 'boolean', default: false },
@@ -146,6 +148,13 @@ function readNumber(values: Values, name: 'port' | 'calls' | 'seed' | 'minutes' 
   return Number(values[name]);
 }
 
+function readFloat({ float, drain }: Values): number | undefined {
+  if (float === undefined) return undefined;
+  if (!drain || !/^\d{1,12}(\.\d{1,4})?$/.test(float))
+    throw new UsageError('--float takes the amount of the float, with --drain');
+  return Number(float);
+}
+
 /** Sends calls to a server, until the time is over or the process is stopped. */
 async function certifyServer(values: Values): Promise<number> {
   const stop = new AbortController();
@@ -162,6 +171,7 @@ async function certifyServer(values: Values): Promise<number> {
     callers,
     seed: readNumber(values, 'seed'),
     drain: values.drain,
+    float: readFloat(values),
     out: values.out,
     restart: restart === undefined ? undefined : () => runCommand(restart),
     signal: stop.signal,

@@ -13,7 +13,7 @@ export async function shortRun(
   const out = await temporaryFolder('scrip-once-');
   const certificate = await runExactlyOnce({
     ...{ keyId: 'key', secret: 'secret', variants: ['a', 'b'], product: 'DEFAULT', kit: 'test' },
-    ...{ minutes: 0.01, callers: 8, seed: 1, drain: true, out, ...server, ...more },
+    ...{ minutes: 0.01, callers: 8, seed: 1, drain: true, float: FLOAT, out, ...server, ...more },
   });
   return { certificate, history: join(out, 'history.ndjson') };
 }

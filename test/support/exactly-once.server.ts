@@ -44,6 +44,11 @@ export const FAULTS = [
   'generates again under a reference of another quantity',
   'lets activations at the same time spend more than the float',
   'shows the vouchers of a batch again in another order',
+  'shows a replay with another serial number',
+  'rounds what it redeems',
+  'takes references that are written with other marks for one',
+  'takes references that differ in an emoji for one',
+  'debits the float for copies at the same time twice',
 ] as const;
 
 export type Fault = (typeof FAULTS)[number];
@@ -63,6 +68,7 @@ type Transaction = { readonly transactionId: string; readonly timestamp: string;
 
 type Entry = Transaction & {
   readonly reference: string;
+  readonly serialNumber: number;
   readonly voucher: Voucher;
   readonly bookedAt: number;
   update: { readonly amount: number; readonly data: object; readonly renewed: object | null } | null;
@@ -85,6 +91,7 @@ const WRONG_PINS_MAX = 5;
 const PAUSE_MS = 3;
 const WINDOW_MS = 250;
 const LOST_MS = 100;
+const COPIED_MS = 20;
 /** The fault answers one redemption in this many with 91. */
 const UNAVAILABLE_EVERY = 10;
 /** The length that the fault keeps of a reference. */
@@ -144,8 +151,11 @@ class Server {
     const isNew =
       !known || (isOther && this.#fault === 'generates again under a reference of another quantity');
     if (isOther && !isNew) return refuse('94');
+    const cost = quantity * (value ?? 0);
+    const isCopy = known && Date.now() - known.bookedAt < COPIED_MS;
+    if (isCopy && this.#fault === 'debits the float for copies at the same time twice') this.#float -= cost;
     if (!isNew) return { code: '00', data: this.#orderAgain(known), replayed: true };
-    const left = this.#float - quantity * (value ?? 0);
+    const left = this.#float - cost;
     if (left < 0) return refuse('50');
     await this.#gap('spends more than the float');
     this.#float = left;
@@ -206,7 +216,9 @@ class Server {
     amount: number,
     balance: number,
   ): Entry {
-    const entry = { ...newTransaction(amount), reference, voucher, bookedAt: Date.now(), update: null };
+    const { serialNumber } = voucher;
+    const bookedAt = Date.now();
+    const entry = { ...newTransaction(amount), reference, serialNumber, voucher, bookedAt, update: null };
     into.set(reference, entry);
     this.#setBalance(voucher, balance);
     return entry;
@@ -232,6 +244,10 @@ class Server {
 
   /** The reference as the server keeps it. */
   #kept(reference: string): string {
+    if (this.#fault === 'takes references that are written with other marks for one')
+      return reference.normalize('NFC');
+    if (this.#fault === 'takes references that differ in an emoji for one')
+      return reference.replaceAll(/\p{Emoji_Presentation}/gu, '?');
     if (this.#fault === 'takes references that differ in case for one') return reference.toLowerCase();
     return this.#fault === 'takes references that differ in their end for one'
       ? reference.slice(0, KEPT_LENGTH).trimEnd()
@@ -280,7 +296,8 @@ class Server {
       voucher.balance = balance - Math.floor(amount / 2);
       await pause();
     }
-    const entry = this.#book(this.#redemptions, reference, voucher, amount, balance - amount);
+    const taken = this.#fault === 'rounds what it redeems' ? Math.round(amount) : amount;
+    const entry = this.#book(this.#redemptions, reference, voucher, amount, balance - taken);
     await this.#gap('forgets the reference of a call whose connection broke');
     return this.#afterwards(reference, entry, response);
   }
@@ -291,6 +308,7 @@ class Server {
       return { ...known, amount: known.update?.amount ?? known.amount };
     if (this.#fault === 'shows a replay with the time of now')
       return { ...known, timestamp: new Date().toISOString() };
+    if (this.#fault === 'shows a replay with another serial number') return { ...known, serialNumber: -1 };
     return known;
   }
 
