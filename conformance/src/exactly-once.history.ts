@@ -42,7 +42,7 @@ export type Sent = {
   readonly replayed: boolean;
   /** The amount or balance of the answer. */
   readonly shown: number | null;
-  /** The transactions shown, each with what it keeps for ever; for a batch its id, and an alias of its vouchers. */
+  /** The transactions shown, each with what it keeps for ever; for a batch, an alias of the rest. */
   readonly ids: readonly string[];
 };
 

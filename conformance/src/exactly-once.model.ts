@@ -67,7 +67,7 @@ export function step(state: State, call: Sent): State | undefined {
   return learn(next, ids, call.ids);
 }
 
-/** What a right server answers to a call in this state: its code, what it shows, and whether it is a replay. */
+/** What a right server answers to a call in this state: its code, what it shows, and if it is a replay. */
 export function rightAnswer(state: State, call: Sent): string {
   const decision = decide(state, call);
   const { code, replayed = false, shown = null } = decision;

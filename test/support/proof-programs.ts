@@ -30,7 +30,15 @@ export async function run(
     await writeFile(join(folder, 'closings'), published.closings.map((each) => `${each}\n`).join(''));
     options.push('--against', folder, ...(published.key ? ['--key', published.key] : []));
   }
-  const child = spawn(program[0], [fileURLToPath(new URL(program[1], import.meta.url)), file, ...options]);
+  return call(program, [file, ...options]);
+}
+
+/** Runs a program. @returns its exit status and all that it prints */
+export async function call(
+  [name, path]: readonly [string, string],
+  args: readonly string[],
+): Promise<[number | null, string]> {
+  const child = spawn(name, [fileURLToPath(new URL(path, import.meta.url)), ...args]);
   let printed = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (printed += piece));
   const [status] = await new Promise<[number | null]>((done) => child.on('close', (code) => done([code])));

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { temporaryFolder } from '../support/leave-nothing.ts';
+import { call, PROGRAMS } from '../support/proof-programs.ts';
+
+/** Files that the programs which verify proofs cannot read. */
+
+const page = await readFile(new URL('../../docs/reference/proof.md', import.meta.url), 'utf8');
+const [, example = ''] = /^```text\n([\s\S]*?)^```/m.exec(page) ?? [];
+
+/** What cannot be read, by its name, and why not. */
+const UNREADABLE: readonly (readonly [string, Buffer | null, string])[] = [
+  ['missing.txt', null, 'does not exist'],
+  ['.', null, 'is a folder: name a file'],
+  ['file.txt/proof.txt', null, 'does not exist'],
+  ['proof.txt.gz', gzipSync('scrip proof 2'), 'is compressed: unpack it first'],
+  ['latin-1.txt', Buffer.from('K\u00e4se', 'latin1'), 'is no text in UTF-8'],
+];
+
+test('a file that cannot be read is refused in one line, as is a wrong call', async () => {
+  const folder = await temporaryFolder('scrip-unreadable-');
+  const at = (name: string) => join(folder, name);
+  await writeFile(at('file.txt'), example);
+  const refused = async (args: readonly string[], sentence: string) => {
+    assert.deepEqual(await call(PROGRAMS.JavaScript, args), [1, `refused: ${sentence}`]);
+    const [status, said] = await call(PROGRAMS.Python, args);
+    assert.equal(status, 1);
+    assert.match(said, /^refused: .+$/);
+  };
+  for (const [name, bytes, why] of UNREADABLE) {
+    if (bytes) await writeFile(at(name), bytes);
+    await refused([at(name)], `${at(name)} ${why}`);
+  }
+  for (const name of ['missing', 'file.txt'])
+    await refused([at('file.txt'), '--against', at(name)], `${at(name)}/checkpoint does not exist`);
+  for (const args of [[], ['--from', '1'], [at('file.txt'), '--key', 'k'], ['a', 'b']])
+    await refused(args, 'usage: scrip-verifier FILE [--against DIR] [--key NAME+ID+KEY]');
+});
