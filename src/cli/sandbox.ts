@@ -32,11 +32,14 @@ const VALUE = 100;
 const LARGE_VALUE = 10_000;
 const WRONG_PINS = 5;
 
+/** Settings that say whether they are those of a sandbox. */
+export type SandboxConfig = Config & { readonly isSandbox?: boolean };
+
 /**
  * Returns the settings of a sandbox. It uses only its own database and key ring, and may send webhooks to a
  * developer's machine.
  */
-export function sandboxConfig(config: Config): Config {
+export function sandboxConfig(config: Config): SandboxConfig {
   const { dataDir } = config;
   return {
     ...config,
@@ -46,7 +49,26 @@ export function sandboxConfig(config: Config): Config {
     keysFile: undefined,
     archiveDir: undefined,
     webhookAllowPrivate: true,
+    isSandbox: true,
   };
+}
+
+const isMarked = (dataDir: string) =>
+  access(join(dataDir, FILE)).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Ensures that no money gets into a sandbox, whose clock and vouchers are everybody's. Its folder may still be
+ * set in the shell.
+ * @throws StartError if the settings are not those of a sandbox, and the folder is
+ */
+export async function refuseSandbox({ isSandbox, databaseUrl, dataDir }: SandboxConfig): Promise<void> {
+  if (!isSandbox && databaseUrl === undefined && (await isMarked(dataDir)))
+    throw new StartError(
+      `the data folder ${dataDir} is that of a sandbox: start it with --sandbox, or set SCRIP_DATA_DIR`,
+    );
 }
 
 /**
@@ -58,19 +80,14 @@ export async function requireSandbox({ databaseUrl, dataDir }: Config): Promise<
     throw new StartError(
       'a sandbox has a database of its own, and SCRIP_DATABASE_URL is set: start it without that setting',
     );
-  const file = join(dataDir, FILE);
-  const isSandbox = await access(file).then(
-    () => true,
-    () => false,
-  );
-  if (isSandbox) return;
+  if (await isMarked(dataDir)) return;
   if ((await findEmbedded(dataDir)) !== undefined)
     throw new StartError(
       `the data folder ${dataDir} contains a database that is not a sandbox: remove it, or set SCRIP_DATA_DIR`,
     );
   // Before the database exists: if the first start is killed, the folder is still marked as a sandbox.
   await makeDataFolder(dataDir);
-  await writePrivate(file, ['{}\n']);
+  await writePrivate(join(dataDir, FILE), ['{}\n']);
 }
 
 type Keys = { readonly own: Key; readonly other: Key };

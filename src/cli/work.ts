@@ -22,6 +22,7 @@ import { dropDeliveries, endAbandoned } from '../webhooks/record.ts';
 import { createSender } from '../webhooks/send.ts';
 import { type Opened, openService } from './open.ts';
 import { isOneOfSeveral, leaveProcesses } from './processes.ts';
+import { refuseSandbox, type SandboxConfig } from './sandbox.ts';
 import { listenForStop, type Stop } from './signals.ts';
 
 /**
@@ -77,11 +78,12 @@ async function work(): Promise<void> {
  * status is 1 if a second signal ended the wait for accepted work.
  */
 export async function runService(
-  config: Config,
+  config: SandboxConfig,
   opening: { readonly name: string; readonly create: boolean },
   stop: Stop,
   run: (opened: Opened) => Promise<void>,
 ): Promise<void> {
+  await refuseSandbox(config);
   const log = createLogger(config.logLevel);
   const opened = await openService(config, { ...opening, log, isService: true }).catch((error: unknown) => {
     leaveProcesses();

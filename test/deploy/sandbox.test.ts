@@ -189,6 +189,16 @@ test('a sandbox refuses a database that is not a sandbox', async (t) => {
   await requireSandbox(config);
 });
 
+test('a real service refuses the data folder of a sandbox', async (t) => {
+  const real = await Installation.make(t);
+  const config = sandboxConfig(readConfig({ SCRIP_DATA_DIR: real.at('data') }));
+  await requireSandbox(config);
+  for (const command of ['serve', 'work'])
+    await real.fails(/is that of a sandbox: start it with --sandbox/, [command], {
+      SCRIP_DATA_DIR: config.dataDir,
+    });
+});
+
 test('a real service has neither the page nor the reserved amounts', async (t) => {
   const real = await Installation.make(t);
   const url = await real.serve();
