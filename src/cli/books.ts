@@ -114,7 +114,8 @@ async function run(input: Input, { csv, json = false, ...file }: Given): Promise
   if (csv && format !== 'csv') wrongUsage('--csv and --format: choose one');
   if (format && json) wrongUsage('--json and a file: choose one');
   if (european !== undefined && format !== 'csv') wrongUsage('--european belongs to --csv');
-  if (format === undefined && file.out !== undefined) wrongUsage('--out needs --format');
+  if (format === undefined && (file.out !== undefined || file.force))
+    wrongUsage('--out and --force need --format');
   if (format === 'xlsx' && file.out === undefined && process.stdout.isTTY)
     wrongUsage('a terminal cannot show a workbook: give --out FILE');
   if (format) await performFile(reportCsvFile, { ...input, format }, file);

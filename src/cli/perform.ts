@@ -119,9 +119,17 @@ export async function performFile<Input extends TObject>(
   input: Static<Input>,
   { out, force = false, json }: FileOptions,
 ): Promise<void> {
+  if (force && out === undefined) wrongUsage('--force needs a file: give --out FILE');
+  // With `--json`, stdout has one JSON document and nothing else.
+  const checkStdout = (types: readonly string[]) => {
+    if (json && out === undefined && !types.includes('application/json'))
+      wrongUsage('--json and the file both need stdout: give --out FILE');
+  };
+  checkStdout(operation.files ?? []);
   if (out !== undefined) await checkTarget(out, force);
   await opening(operation)(async (service) => {
-    const { content } = await performWith(service, operation, input);
+    const { mediaType, content } = await performWith(service, operation, input);
+    checkStdout([mediaType]);
     if (out === undefined) return pipeline(piecesOf(content), process.stdout, { end: false });
     await writeWhole(out, piecesOf(content), force);
     if (json) printJson({ file: out });

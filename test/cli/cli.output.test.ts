@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { generate } from '../../src/batches/generate.ts';
@@ -9,6 +10,7 @@ import type { Context } from '../../src/context.ts';
 import { redeem } from '../../src/redemptions/redeem.ts';
 import { updateRedemption } from '../../src/redemptions/update.ts';
 import { DAY_MS, isoDay } from '../../src/time.ts';
+import { folderOf } from '../support/folder.ts';
 import { type Made, makeVouchers, Operator, vouchersOf } from '../support/operator.ts';
 import { ENVIRONMENT, MAIN, startScrip } from '../support/scrip.ts';
 
@@ -169,6 +171,17 @@ describe('JSON', () => {
     for (const command of commands) check(await operator.json(...command));
     check(old);
   });
+});
+
+test('a command that makes a file refuses --json and --force without --out', async (t) => {
+  await operator.json`design set shop --title Shop`;
+  const out = join(folderOf(t), 'card.pdf');
+  const preview = ['design', 'preview', 'shop'];
+  await operator.fails(/--json and the file both need stdout: give --out FILE/, ...preview, '--json');
+  await operator.fails(/--force needs a file: give --out FILE/, ...preview, '--force');
+  assert.deepEqual(await operator.json(...preview, '--out', out), { file: out });
+  const report = ['books', 'report', 'R1', '--from', '2026-03-01', '--to', '2026-03-02'];
+  await operator.fails(/--out and --force need --format/, ...report, '--force');
 });
 
 test('an inactive voucher shows the value that is reserved for it', async () => {
