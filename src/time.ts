@@ -95,5 +95,5 @@ export function parseDateTime(text: string): Date | undefined {
   const date = new Date(offset ? instant : `${instant}Z`);
   // An offset may move the time out of the years with four digits, which every date-time of an answer has.
   const utcYear = date.getUTCFullYear();
-  return utcYear >= 0 && utcYear <= YEAR_MAX ? date : undefined;
+  return utcYear >= 1 && utcYear <= YEAR_MAX ? date : undefined;
 }

@@ -71,8 +71,8 @@ export async function toSpan(
   return { from: start, until: end && new Date(end.getTime() + 1) };
 }
 
-/** The end of the last year with four digits: dates have four-digit years everywhere in the service. */
-const LAST_MS = Date.UTC(10_000, 0) - 1;
+/** The years with four digits in UTC: dates have no others anywhere in the service. */
+const [FIRST_MS, LAST_MS] = [Date.parse('0001-01-01T00:00:00Z'), Date.UTC(10_000, 0) - 1];
 
 async function toTime(
   { service: { db } }: OfBooks,
@@ -85,7 +85,8 @@ async function toTime(
   if (!isDay(day)) throw invalid(field, 'format', rule);
   const isZoned = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice(day.length));
   const time = text === day ? (await spanOfDay(db, day))[side] : new Date(isZoned ? text : `${text}Z`);
-  if (Number.isNaN(time.getTime()) || time.getTime() > LAST_MS) throw invalid(field, 'format', rule);
+  // An invalid time is neither.
+  if (!(time.getTime() >= FIRST_MS && time.getTime() <= LAST_MS)) throw invalid(field, 'format', rule);
   return time;
 }
 

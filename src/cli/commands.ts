@@ -222,9 +222,11 @@ function toValue(option: Option, value: unknown): unknown {
   if (type === 'integer') return parseCount(String(value), shown, 0, Number.MAX_SAFE_INTEGER);
   const toWord = (text: string) => {
     const word = words.find((each) => each.toLowerCase() === text.toLowerCase()) ?? text;
-    if (Object.keys(names).length > 0 && !names[word] && !Object.values(names).includes(word))
+    // A text such as `constructor` is a name of every object.
+    if (Object.hasOwn(names, word)) return names[word];
+    if (Object.keys(names).length > 0 && !Object.values(names).includes(word))
       wrongUsage(`${shown} takes ${words.join(', ')}`);
-    return names[word] ?? word;
+    return word;
   };
   if (Array.isArray(value)) return [...new Set(value.map(toWord))];
   return typeof value === 'string' ? toWord(value) : value;

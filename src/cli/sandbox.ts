@@ -60,8 +60,8 @@ const isMarked = (dataDir: string) =>
   );
 
 /**
- * Ensures that no money gets into a sandbox, whose clock and vouchers are everybody's. Its folder may still be
- * set in the shell.
+ * Ensures that no money gets into a sandbox, whose clock and vouchers are everybody's. Its folder may still
+ * be set in the shell.
  * @throws StartError if the settings are not those of a sandbox, and the folder is
  */
 export async function refuseSandbox({ isSandbox, databaseUrl, dataDir }: SandboxConfig): Promise<void> {

@@ -20,6 +20,13 @@ test('scrip merchant create makes a merchant that can call at once', async () =>
   assert.match(shown.out, /\n\nfloats:\n/, 'an empty line before the table');
 });
 
+test('scrip merchant create takes names that JavaScript knows', async () => {
+  for (const name of ['constructor', '__proto__']) {
+    const made = await operator.json`merchant create --name ${name}`;
+    assert.equal(made.name, name);
+  }
+});
+
 test('scrip merchant create with a float of 0 leaves it empty', async () => {
   for (const amount of ['0', '0.00']) {
     const { id } = await operator.json`merchant create --name Later --float ${amount}`;

@@ -38,9 +38,13 @@ function inputsOf(operation: AnyOperation): object[] {
     .filter((each) => isValid(each));
 }
 
+const named = (name: string) => OPERATIONS.find((each) => each.name === name) ?? assert.fail(name);
+
 test('an operation takes or refuses each value that its schema allows, and has no other errors', async (t) => {
   const { service, createMerchant } = await testService(t);
   await createMerchant();
+  // Its first day begins before the first year of UTC.
+  await perform(named('books.set'), { service, principal: COMMAND_LINE, input: { zone: 'Africa/Cairo' } });
   let tried = 0;
   for (const operation of OPERATIONS) {
     for (const input of inputsOf(operation)) {
