@@ -19,7 +19,7 @@ import { useItems } from '../ui/items.ts';
 import { List } from '../ui/list.tsx';
 import type { ListProps } from '../ui/lists.tsx';
 import { Busy, Empty, Head, Panel, Stat } from '../ui/parts.tsx';
-import { SetupList } from '../ui/setup.tsx';
+import { useSetup } from '../ui/setup.tsx';
 import { useWords } from '../ui/words.ts';
 
 // The top of the page does not wait for the charts.
@@ -29,16 +29,19 @@ export function Screen() {
   const texts = useTexts();
   const { offers } = useApp();
   const hasBooks = offers('books.report');
+  const { isInUse, steps, dialog } = useSetup(offers('setup.show'));
   return (
     <>
       <Head title={texts.nav.overview} />
       <Stack gap="lg">
         <DemoTour />
-        {offers('setup.show') && <SetupList />}
+        {!isInUse && steps}
         <div className="stats">
           {hasBooks && <Today />}
           {offers('decline.count') && <DeclinedToday />}
         </div>
+        {isInUse && steps}
+        {dialog}
         <div className="two">
           {hasBooks ? (
             <Suspense fallback={<Busy />}>

@@ -274,6 +274,7 @@ function Tables({ of, formats, figures, given }: TablesProps) {
           <Rows
             items={itemsOf(table, formats)}
             columns={columnsOf(table, formats)}
+            narrow={narrowOf(table, formats)}
             figures={figures[table.section ?? '']}
             around={{ ...given, startsAt, endsAt, currency: table.currency }}
             cell={(name, item) => {
@@ -310,6 +311,13 @@ function columnsOf({ columns, rows }: Table, formats: Formats): string[] {
     if (name === 'merchant') return new Set(cells).size > 1;
     return /^(opening|closing|net)$/.test(name) || !cells.every(isZero);
   });
+}
+
+/** A narrow screen has what a row is of, and the amount at its end. */
+function narrowOf(table: Table, formats: Formats): string[] | undefined {
+  const columns = columnsOf(table, formats);
+  const amount = columns.findLast((name) => formats[name] === 'money');
+  return amount === undefined ? undefined : [...columns.slice(0, 2), amount];
 }
 
 /** Counts line up like amounts. */

@@ -84,23 +84,7 @@ export function Thing() {
       >
         <AtField />
       </PageHead>
-      <div className="two">
-        <Panel title={texts.voucher.timeline} padded>
-          {timeline.length === 0 ? (
-            <Empty text={texts.empty.timeline} />
-          ) : (
-            <Timeline bulletSize={13} lineWidth={1} color="accent">
-              {timeline.map((entry, index) => (
-                <Timeline.Item
-                  key={`${entry.at} ${entry.what} ${entry.transactionId}`}
-                  title={<Title entry={entry} currency={currency} />}
-                >
-                  <Note entry={entry} currency={currency} balance={balances[index] ?? 0} />
-                </Timeline.Item>
-              ))}
-            </Timeline>
-          )}
-        </Panel>
+      <div className="two side-first">
         <Stack gap="lg">
           <Panel padded>
             <Stack gap="md">
@@ -152,6 +136,22 @@ export function Thing() {
             />
           )}
         </Stack>
+        <Panel title={texts.voucher.timeline} padded>
+          {timeline.length === 0 ? (
+            <Empty text={texts.empty.timeline} />
+          ) : (
+            <Timeline bulletSize={13} lineWidth={1} color="accent">
+              {timeline.map((entry, index) => (
+                <Timeline.Item
+                  key={`${entry.at} ${entry.what} ${entry.transactionId}`}
+                  title={<Title entry={entry} currency={currency} />}
+                >
+                  <Note entry={entry} currency={currency} balance={balances[index] ?? 0} />
+                </Timeline.Item>
+              ))}
+            </Timeline>
+          )}
+        </Panel>
       </div>
     </>
   );

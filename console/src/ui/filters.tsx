@@ -122,7 +122,7 @@ function FilterInput({ field, offered, value, apply }: InputProps) {
   return (
     <TextInput
       size="xs"
-      w={note ? 320 : 160}
+      w={note ? 320 : isNumber ? 120 : 160}
       aria-label={title}
       placeholder={title}
       error={note}

@@ -19,10 +19,14 @@ import { useWords } from './words.ts';
 type Setup = Answer<'setup.show'>;
 type Step = keyof Setup;
 
-/** The steps until an installation is in use and safe. The card disappears when all of them are done. */
-export function SetupList() {
+/**
+ * The steps until an installation is in use and safe, which disappear when all of them are done, and their
+ * dialog, which belongs to no place: once the installation is in use, its figures come before the steps.
+ */
+export function useSetup(isOffered: boolean) {
   const { data: setup } = useQuery({
     queryKey: ['setup'],
+    enabled: isOffered,
     queryFn: () => get<Setup>('/setup'),
     refetchInterval: ({ state }) => state.data && !isDone(state.data) && 60_000,
     // People come back from the page on which they took a step.
@@ -33,12 +37,11 @@ export function SetupList() {
   const [merchant] = useMerchants(isShown && setup.merchant).merchants;
   // A dialog may show a secret after its step is done, so it belongs to no step.
   const [act, setAct] = useState<Act>();
-  return (
-    <>
-      {isShown && <Steps of={setup} merchant={merchant} open={setAct} />}
-      <Suspense>{act && <ActionDialog act={act} close={() => setAct(undefined)} />}</Suspense>
-    </>
-  );
+  return {
+    isInUse: setup?.redemption,
+    steps: isShown && <Steps of={setup} merchant={merchant} open={setAct} />,
+    dialog: <Suspense>{act && <ActionDialog act={act} close={() => setAct(undefined)} />}</Suspense>,
+  };
 }
 
 const isDone = (setup: Setup) => Object.values(setup).every(Boolean);
