@@ -6,6 +6,7 @@ import { createRoot } from 'react-dom/client';
 import { ApiProblem, chooseDoor, type Door } from './api.ts';
 import { Languages } from './i18n/index.tsx';
 import { AppProvider, THERE } from './ui/app.tsx';
+import { keepFocus } from './ui/keep-focus.ts';
 import { theme } from './ui/theme.ts';
 
 /**
@@ -40,6 +41,7 @@ export function start(door: Door, router: AnyRouter): void {
   chooseDoor(door, () => void client.invalidateQueries({ queryKey: ['session'] }), doubt);
   const root = document.getElementById('root');
   if (!root) throw new Error('the page has no root');
+  keepFocus();
   createRoot(root).render(
     <MantineProvider theme={theme} defaultColorScheme="auto" getStyleNonce={() => nonce}>
       <QueryClientProvider client={client}>

@@ -101,6 +101,58 @@ test('a form keeps its input when the session ends', { skip }, async (t) => {
   await page.getByRole('region', { name: 'Float' }).getByText('USD 7.00').waitFor();
 });
 
+test('a form keeps its input while another tab signs out, and in again', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { listening, merchantId } = stage;
+  const { page } = await pageOf(openBrowser(t), listening, stage.owner.browser);
+  await goes(page, `/merchants/${merchantId}`);
+  await page.getByRole('button', { name: 'Top up' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Top up' });
+  await dialog.getByLabel('Amount').fill('7');
+  const cookies = await page.context().cookies();
+  await page.context().clearCookies();
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  const again = page.getByRole('dialog', { name: /session has ended/ });
+  await again.waitFor();
+  // As the other tab has signed in, and this one is looked at again.
+  await page.context().addCookies(cookies);
+  await page.evaluate("document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))");
+  await again.waitFor({ state: 'hidden' });
+  assert.equal(await dialog.getByLabel('Amount').inputValue(), '7');
+  await dialog.getByRole('button', { name: 'Top up' }).click();
+  await page.getByRole('region', { name: 'Float' }).getByText('USD 7.00').waitFor();
+});
+
+test('a page asks before what was typed in it is lost, and its button keeps the focus', {
+  skip,
+}, async (t) => {
+  const { page, stage } = await opened(t, '/vouchers');
+  await page.getByRole('main').getByText('Change many').click();
+  const serials = page.getByLabel('Serial numbers');
+  await serials.fill(String(stage.sold.serial));
+  const asked: string[] = [];
+  page.on('dialog', (dialog) => {
+    asked.push(dialog.type());
+    void dialog.dismiss();
+  });
+  await page.getByRole('navigation', { name: 'Menu' }).getByRole('link', { name: 'Batches' }).click();
+  assert.deepEqual(asked, ['confirm']);
+  assert.equal(await serials.inputValue(), String(stage.sold.serial));
+  const preview = page.getByRole('button', { name: 'Preview' });
+  await preview.focus();
+  await page.keyboard.press('Enter');
+  await page.getByText(/^Of 1 /).waitFor();
+  await preview.and(page.locator(':focus')).waitFor();
+  await page.getByRole('button', { name: /^Block: 1/ }).click();
+  await page
+    .getByRole('dialog')
+    .getByRole('button', { name: /^Block: 1/ })
+    .click();
+  // What was done is not lost.
+  await page.waitForURL('**/console/jobs/*');
+  assert.deepEqual(asked, ['confirm']);
+});
+
 test('a form keeps its input after a conflict, and a right-to-left name of 200 letters fits the page', {
   skip,
 }, async (t) => {

@@ -268,6 +268,9 @@ function Form({ close }: { close(): void }) {
         <FileInput
           label={label('file')}
           required
+          // At first in a dialog, and after the first account was added.
+          data-autofocus
+          autoFocus
           value={file}
           error={isZipped && texts.portal.notCsv}
           placeholder={texts.bank.chooseFile}

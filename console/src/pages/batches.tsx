@@ -116,8 +116,7 @@ export function Thing() {
           </Panel>
         )}
         <Numbers of={thing} />
-        <div className="two">
-          <Vouchers {...given} isOffered={offers('voucher.list')} isRunning={isRunning} />
+        <div className="two side-first">
           <Stack>
             <Panel title={texts.details} padded>
               <Fields of={thing} answer="batch.show" without={IN_HEAD} />
@@ -151,6 +150,7 @@ export function Thing() {
               />
             )}
           </Stack>
+          <Vouchers {...given} isOffered={offers('voucher.list')} isRunning={isRunning} />
         </div>
       </Stack>
     </>

@@ -14,6 +14,7 @@ import { useApp } from '../ui/app.tsx';
 import { Choice } from '../ui/choice.tsx';
 import { FieldInput } from '../ui/field.tsx';
 import { useFormat } from '../ui/format.ts';
+import { useHeld } from '../ui/held.ts';
 import { Rows } from '../ui/list.tsx';
 import { PageHead } from '../ui/page.tsx';
 import { Panel, Problem, submits } from '../ui/parts.tsx';
@@ -43,6 +44,8 @@ export function Screen() {
     batch,
     serialNumbers: serialNumbers?.split(','),
   });
+  const [isTyped, setTyped] = useState(false);
+  useHeld(() => (isTyped ? 'input' : undefined));
   const [by, setBy] = useState<keyof typeof NAMED_BY>(batch ? 'batch' : 'list');
   const isAsked = ({ name }: Field) =>
     name === 'action' ||
@@ -90,6 +93,7 @@ export function Screen() {
                   field={{ ...field, required: true, options: field.options.filter(isOffered) }}
                   value={values[field.name]}
                   onChange={(value) => {
+                    setTyped(true);
                     setValues({ ...values, [field.name]: value });
                     reset();
                   }}
@@ -135,7 +139,7 @@ function Previewed({ preview, given }: { preview: Preview; given: Input }) {
     given,
     isDanger: what !== 'extend',
     effect: preview.merchants.length > 0 ? worth : changes,
-    onDone: ({ id }: Input) => void (id && navigate({ to: `/jobs/${id}` })),
+    onDone: ({ id }: Input) => void (id && navigate({ to: `/jobs/${id}`, ignoreBlocker: true })),
   };
   return (
     <>

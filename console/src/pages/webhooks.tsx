@@ -40,7 +40,13 @@ export function Thing() {
         acts={[
           thing['enabled'] === false && { name: 'webhook.enable', given, effect: url },
           !isPull && { name: 'webhook.test', given, effect: url, onDone: setTested },
-          isSent && { name: 'webhook.resend', given, effect: url },
+          // One event is sent again from its row.
+          isSent && {
+            name: 'webhook.resend',
+            given: { id, eventId: undefined },
+            initial: { failedSince: thing['failingSince'] ?? undefined },
+            effect: url,
+          },
           { name: 'webhook.rotate', given, effect: url },
           {
             name: 'webhook.remove',

@@ -1,17 +1,15 @@
 import './form.css';
-import { useBlocker } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { useTexts } from '../i18n/index.tsx';
 import type { Act } from './act.ts';
-import { ActionForm, type Held } from './action-form.tsx';
+import { ActionForm } from './action-form.tsx';
 import { useApp } from './app.tsx';
 import { Dialog } from './dialog.tsx';
+import { type Held, useHeld } from './held.ts';
 import { useWords } from './words.ts';
 
 /** The dialog of an action, which is open as long as there is one. */
 export function ActionDialog({ act, close }: { act: Act | undefined; close(): void }) {
   const words = useWords();
-  const { throwAway, secret } = useTexts().action;
   const operation = useApp().operations?.get(act?.name ?? '');
   const [held, setHeld] = useState<Held>();
   // What is held now: an action that is done leads to another page before this is drawn again.
@@ -20,8 +18,7 @@ export function ActionDialog({ act, close }: { act: Act | undefined; close(): vo
     now.current = what;
     setHeld(what);
   };
-  const mayLeave = () => now.current === undefined || confirm(now.current === 'secret' ? secret : throwAway);
-  useBlocker({ shouldBlockFn: () => !mayLeave(), enableBeforeUnload: () => now.current !== undefined });
+  const mayLeave = useHeld(() => now.current);
   const isSecret = held === 'secret';
   const end = () => {
     hold(undefined);

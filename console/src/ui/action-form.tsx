@@ -13,6 +13,7 @@ import { useCost } from './cost.ts';
 import { save } from './csv.ts';
 import { focusesFirst } from './dialog.tsx';
 import { FieldInput, textOf } from './field.tsx';
+import type { Held } from './held.ts';
 import { intoView, Problem, submits } from './parts.tsx';
 import { Secrets } from './secrets.tsx';
 import { sectionsOf } from './sections.ts';
@@ -20,9 +21,6 @@ import { Stated, type Statement } from './statement.tsx';
 import { StepUp } from './step-up.tsx';
 import { useDone } from './undo.tsx';
 import { useWords } from './words.ts';
-
-/** What would be lost with a dialog. */
-export type Held = 'input' | 'secret' | undefined;
 
 type Props = { act: Act; operation: Operation; hold(held: Held): void; close(): void };
 type Answer = Readonly<Record<string, unknown>>;
