@@ -116,19 +116,27 @@ test('an owner sees on the overview which first steps are left, until none is', 
   const order = steps.getByRole('button', { name: 'Order vouchers' });
   const invite = steps.getByRole('button', { name: 'Invite' });
   assert.deepEqual([await topUp.count(), await order.count(), await invite.count()], [0, 0, 1]);
-  await steps.getByRole('button', { name: 'Create merchant' }).press('Enter');
   const dialog = page.getByRole('dialog');
+  await steps.getByRole('button', { name: 'Create product' }).click();
+  await dialog.getByRole('textbox', { name: 'Code' }).fill('CARD');
+  await dialog.getByRole('textbox', { name: 'Name' }).fill('Gift card');
+  await dialog.getByRole('button', { name: 'Create product' }).click();
+  await dialog.waitFor({ state: 'hidden' });
+  await steps.getByText('1 of 9 done').waitFor();
+  await steps.getByRole('button', { name: 'Create merchant' }).press('Enter');
+  // The product was made for it.
+  await dialog.locator('input[value="Gift card (CARD)"]').waitFor();
   await dialog.getByRole('textbox', { name: 'Name' }).fill('Kiosk 1');
   await dialog.getByRole('button', { name: 'Create merchant' }).click();
   await dialog.getByText('This is shown once').waitFor();
   await dialog.getByRole('button', { name: 'Close' }).click();
-  await steps.getByText('2 of 9 done').waitFor();
+  await steps.getByText('3 of 9 done').waitFor();
   await topUp.click();
   // The form says whose float it is.
   await dialog.getByText('Kiosk 1').waitFor();
   await dialog.getByRole('textbox', { name: 'Amount' }).fill('125.5');
   await dialog.getByRole('button', { name: 'Top up' }).click();
-  await steps.getByText('3 of 9 done').waitFor();
+  await steps.getByText('4 of 9 done').waitFor();
   await steps.getByRole('listitem').filter({ hasText: 'Top up a float' }).getByText('Done').waitFor();
   await invite.last().click();
   // The cashier of the merchant takes the first voucher.

@@ -11,7 +11,7 @@ import { useApp } from './app.tsx';
 import { Icon } from './icons.tsx';
 import type { Item } from './item.ts';
 import { useWhenLoaded } from './loaded.ts';
-import { useMerchants } from './names.ts';
+import { useMerchants, useProducts } from './names.ts';
 import { Panel } from './parts.tsx';
 import { pageOf } from './places.ts';
 import { useWords } from './words.ts';
@@ -35,18 +35,27 @@ export function useSetup(isOffered: boolean) {
   });
   const isShown = setup !== undefined && !isDone(setup);
   const [merchant] = useMerchants(isShown && setup.merchant).merchants;
+  // The first merchant is for the product that was made before it, if there is one.
+  const [product, ...others] = useProducts(isShown && !setup.merchant).filter(
+    ({ code }) => code !== 'DEFAULT',
+  );
+  const made = others.length === 0 ? product?.code : undefined;
   // A dialog may show a secret after its step is done, so it belongs to no step.
   const [act, setAct] = useState<Act>();
   return {
     isInUse: setup?.redemption,
-    steps: isShown && <Steps of={setup} merchant={merchant} open={setAct} />,
+    steps: isShown && <Steps of={setup} merchant={merchant} product={made} open={setAct} />,
     dialog: <Suspense>{act && <ActionDialog act={act} close={() => setAct(undefined)} />}</Suspense>,
   };
 }
 
 const isDone = (setup: Setup) => Object.values(setup).every(Boolean);
 
-type Opening = { readonly merchant: Listed<'merchant.list'> | undefined; open(act: Act): void };
+type Opening = {
+  readonly merchant: Listed<'merchant.list'> | undefined;
+  readonly product: string | undefined;
+  open(act: Act): void;
+};
 
 function Steps({ of: setup, ...opening }: Opening & { of: Setup }) {
   const { setup: texts } = useTexts();
@@ -87,7 +96,7 @@ const OPERATIONS: Partial<Record<Step, string>> = {
 /** What a merchant needs comes after the first one was created. */
 const OF_MERCHANT: readonly Step[] = ['key', 'float', 'vouchers', 'redemption'];
 
-function OpenStep({ step, merchant, open }: Opening & { step: Step }) {
+function OpenStep({ step, merchant, product, open }: Opening & { step: Step }) {
   const { steps, later } = useTexts().setup;
   const { title, text } = steps[step];
   const { offers } = useApp();
@@ -104,6 +113,7 @@ function OpenStep({ step, merchant, open }: Opening & { step: Step }) {
     ...(step === 'vouchers' && {
       onDone: (made: Item) => void navigate({ to: pageOf('batch.list')?.(made) }),
     }),
+    ...(step === 'merchant' && product && { initial: { product } }),
     ...(step === 'redemption' && { initial: { roles: ['cashier'] } }),
   };
   const act = name && offers(name) && { name, ...ofMerchant, ...ofStep };
