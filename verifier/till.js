@@ -20,6 +20,8 @@ function readTill(text, decimals) {
       rows: [],
       findings: ['the file of the till has no header with the columns reference and amount'],
     };
+  const twice = COLUMNS.find((name) => names.lastIndexOf(name) > names.indexOf(name));
+  if (twice) return { rows: [], findings: [`the file of the till has the column ${twice} twice`] };
   const [only] = decimals.size === 1 ? decimals.keys() : [];
   const findings = [];
   const rows = lines.flatMap(({ line, fields, isOpen }) => {

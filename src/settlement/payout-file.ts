@@ -39,6 +39,8 @@ import { digestOfIban, termsOn } from './terms.ts';
 
 const BIC = /^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$/;
 
+const COLUMNS = ['merchantId', 'name', 'iban', 'bic'];
+
 /**
  * Reads the bank accounts of merchants from a CSV with the columns merchantId, name, iban, bic.
  * @throws Refusal `30` that names the line and the field, but never an account number
@@ -56,6 +58,8 @@ export function readAccounts(csv: string): Map<string, PayeeAccount> {
     throw wrong((error as BrokenCsv).line, noTable);
   }
   const header = rows.shift()?.record ?? [];
+  const twice = COLUMNS.find((name) => header.lastIndexOf(name) > header.indexOf(name));
+  if (twice) throw wrong(1, `the column ${twice} appears twice`);
   const accounts = new Map<string, PayeeAccount>();
   for (const { record, info } of rows) {
     if (record.length !== header.length) throw wrong(info.lines, noTable);

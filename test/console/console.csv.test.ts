@@ -40,6 +40,15 @@ test('an amount with two meanings is read like the others of its file, or else i
   }
 });
 
+test('a column whose name is repeated has another one, and a column without a name is left out', () => {
+  const { columns, rows } = readCsv('ref;amount;amount;amount (2);;\na;1;2;3;x;y\n');
+  assert.deepEqual(columns, ['ref', 'amount', 'amount (2)', 'amount (2) (2)']);
+  assert.deepEqual(
+    rows.map(({ of }) => columns.map((column) => of[column])),
+    [['a', '1', '2', '3']],
+  );
+});
+
 test('the rows of a file are counted as in a spreadsheet', () => {
   const { columns, rows } = readCsv('\uFEFFref;amount\r\na;"1,5\n0"\r\n\r\n"b;c";2\r\n');
   assert.deepEqual(columns, ['ref', 'amount']);

@@ -127,6 +127,7 @@ test('each difference between a file and the settlements is a sentence', async (
   for (const [till, expected] of [
     ['', /has no header/],
     ['receipt;amount\n', /has no header/],
+    ['reference;Amount;amount\nsale 1;60;50\n', /has the column amount twice/],
     [csv([['sale 1', '60', 'EUR']], 'reference;amount;currency'), /^line 2: no settlement in EUR was given$/],
   ] as const)
     assert.match((await proveAll(till)).findings[0] ?? '', expected);

@@ -335,6 +335,7 @@ test('the accounts of payees are refused with their line', () => {
     [`5,Shop,${IBAN},COBA`, /line 2.*bic/],
   ] as const)
     assert.throws(() => readAccounts(`merchantId,name,iban,bic\n${row}\n`), reason);
+  assert.throws(() => readAccounts(`merchantId,name,iban,iban\n5,Shop,${IBAN},${OTHER}\n`), /line 1.*twice/);
   const saved = Buffer.from(`merchantId,name,iban,bic\n5,Shop,${IBAN},\n`, 'utf16le');
   for (const bytes of [saved, Buffer.concat([Buffer.from('fffe', 'hex'), saved])])
     assert.throws(() => readAccounts(bytes.toString()), /save it in UTF-8/);

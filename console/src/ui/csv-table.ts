@@ -54,12 +54,22 @@ export function readCsv(text: string): {
   const [head, ...rest] = lines
     .map((fields, at) => ({ fields, line: at + 1 }))
     .filter(({ fields }) => fields.some((each) => each !== ''));
-  const columns = head?.fields ?? [];
+  const columns = toDistinct(head?.fields ?? []);
   const rows = rest.map(({ fields, line }) => ({
     line,
     of: Object.fromEntries(columns.map((column, index) => [column, fields[index] ?? ''])),
   }));
-  return { separator, columns, rows };
+  return { separator, columns: columns.filter(Boolean), rows };
+}
+
+/** The names of columns, each once: files repeat names, and spreadsheets add columns without any. */
+function toDistinct(names: readonly string[]): string[] {
+  const distinct: string[] = [];
+  for (const name of names) {
+    const numbered = [name, ...names.map((_, at) => `${name} (${at + 2})`)];
+    distinct.push(name && (numbered.find((each) => !distinct.includes(each)) ?? name));
+  }
+  return distinct;
 }
 
 /** Returns the first column with a name like one of those that tills and banks give it. */
