@@ -91,7 +91,7 @@ async function describe(error: unknown): Promise<{ code: string; message: string
     return { code: 'not-started', message: error.message, status: STATUS.notStarted };
   if (error instanceof Problem) return describeProblem(error);
   if (error instanceof Refusal) return { code: error.code, message: readable(error.message), status };
-  const { isUnavailable, nodeOf, sqlState } = await import('./db/errors.ts');
+  const { isUnavailable, nodeOf, refusalOf, sqlState } = await import('./db/errors.ts');
   if (isUnavailable(error)) {
     const node = nodeOf(error);
     // With a state, the database did answer: a statement took too long, or it has no connection left.
@@ -100,7 +100,7 @@ async function describe(error: unknown): Promise<{ code: string; message: string
         ? `node ${node} cannot be reached`
         : sqlState(error) === undefined
           ? 'cannot be reached'
-          : 'cannot do this now';
+          : refusalOf(error);
     return {
       code: 'unavailable',
       message: `the database ${what}: ${readable((error as Error).message)}`,

@@ -12,6 +12,7 @@ import {
   isOfTls,
   isUnavailable,
   nodeOf,
+  refusalOf,
   STANDBY,
   StartError,
   sqlState,
@@ -255,7 +256,7 @@ function explain(error: unknown, url: string): unknown {
     return unavailable(
       sqlState(error) === undefined
         ? `the database at ${host} cannot be reached (${code ?? message}): check SCRIP_DATABASE_URL`
-        : `the database at ${host} cannot do this now: ${message}`,
+        : `the database at ${host} ${refusalOf(error)}: ${message}`,
     );
   return error;
 }

@@ -208,6 +208,10 @@ export function isUnavailable(error: unknown): boolean {
   );
 }
 
+/** Returns what a server that has answered cannot do, to follow its name. */
+export const refusalOf = (error: unknown): string =>
+  sqlState(error) === '53100' ? 'has no space left on its disk' : 'cannot do this now';
+
 /** Whether a connection broke after a commit may have been sent. */
 export function isOutcomeUnknown(error: unknown): boolean {
   const state = sqlState(error);

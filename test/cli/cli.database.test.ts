@@ -51,6 +51,20 @@ test('each command names a misspelled setting, beside its own outcome', async (t
   assert.ok(JSON.parse(err).error);
 });
 
+test('a full disk of the database is told as such', async (t) => {
+  const { url } = await testDatabase(t);
+  await asOwner(
+    url,
+    `create function public.refuse() returns trigger language plpgsql as $$
+begin raise exception 'could not extend file' using errcode = '53100'; end $$;
+create trigger refuse before insert on scrip.merchants execute function public.refuse()`,
+  );
+  const settings = { SCRIP_DATABASE_URL: url, SCRIP_DATA_DIR: folderOf(t) };
+  const { status, err } = await runScrip(settings, 'merchant', 'create', '--name', 'Kiosk');
+  assert.equal(status, 4);
+  assert.match(err, /^scrip: the database has no space left on its disk: could not extend file$/m);
+});
+
 test('a wrong password of the database is told at the start as a setting to correct', async (t) => {
   const { url } = await testDatabase(t);
   const wrong = new URL(url);
