@@ -1,8 +1,9 @@
+import { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import type { PoolUsage } from '../monitor/metrics.ts';
 import { isStarting, sqlState } from './errors.ts';
-import { clientFor, Health, hostAddresses } from './health.ts';
+import { clientFor, elapsed, Health, hostAddresses } from './health.ts';
 import { configure, SESSION } from './session.ts';
 import { type HotStatement, type Sql, types } from './sql.ts';
 
@@ -61,6 +62,8 @@ const PATIENT_CONNECT_TIMEOUT_MS = 60_000;
 const NEXT_SERVER_MS = 5_000;
 /** A server that hangs does not keep its own limits. The connection is closed this long after them. */
 const GRACE_MS = 1_000;
+/** How long a server may take to end its connections. One that hangs must not keep the process alive. */
+const CLOSE_MS = 2_000;
 /**
  * A silent connection is checked after this time. It ends a migration, which has no time limit, on a dead
  * server.
@@ -83,6 +86,21 @@ function poolOf(options: pg.PoolConfig): pg.Pool {
   return new pg.Pool({ idleTimeoutMillis: IDLE_TIMEOUT_MS, ...options })
     .on('error', () => {})
     .on('connect', (client) => client.on('error', () => {}));
+}
+
+/** Opens the sockets of a pool, and can end those that a server which hangs keeps open. */
+class Sockets {
+  readonly #open = new Set<Socket>();
+
+  readonly stream = (): Socket => {
+    const socket = new Socket();
+    this.#open.add(socket);
+    return socket.once('close', () => this.#open.delete(socket));
+  };
+
+  endAll(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
 }
 
 function connectionOf(url: string, name: string, isReader = false) {
@@ -126,8 +144,10 @@ export function openDatabase(
     waitMs = CONNECT_TIMEOUT_MS,
   }: DatabaseOptions = {},
 ): Database {
+  const sockets = new Sockets();
   const common = {
     ...connectionOf(url, name, isReader),
+    stream: sockets.stream,
     connectionTimeoutMillis: isPatient ? PATIENT_CONNECT_TIMEOUT_MS : waitMs,
   };
   const onConnect = (client: pg.ClientBase) => configure(client, SESSION);
@@ -156,7 +176,8 @@ export function openDatabase(
     },
     async close() {
       health.close();
-      await Promise.all([pool.end(), hotPool.end(), slowPool.end()]);
+      await Promise.race([Promise.all([pool.end(), hotPool.end(), slowPool.end()]), elapsed(CLOSE_MS)]);
+      sockets.endAll();
     },
   };
 }

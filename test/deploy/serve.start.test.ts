@@ -11,6 +11,7 @@ import { startTestService } from '../support/harness.ts';
 import { ownerOf } from '../support/owner.ts';
 import { startScrip } from '../support/scrip.ts';
 import { until } from '../support/until.ts';
+import { openWay } from '../support/way.ts';
 
 /** The last query of a start, which looks for a merchant, waits for the lock of the test. */
 const endWaiting = sql`
@@ -67,4 +68,23 @@ test('a start that loses the database after its workers have started ends the pr
   await until('the start waits for the lock', async () => (await owner.query(endWaiting)).length > 0);
   const { status, err } = await ended;
   assert.deepEqual([status > 0, err.split('\n').length], [true, 2], err);
+});
+
+test('a service that is stopped while its database hangs ends', async (t) => {
+  const testService = await startTestService();
+  t.after(testService.stop);
+  const way = await openWay(testService.url);
+  t.after(way.close);
+  const settings = {
+    SCRIP_DATABASE_URL: way.url,
+    SCRIP_KEYS: testService.keys,
+    SCRIP_DATA_DIR: tmpdir(),
+    SCRIP_PORT: String(await freePort()),
+  };
+  const { child, printed, ended } = startScrip(settings, ['serve', '--processes', '1']);
+  t.after(() => child.kill('SIGKILL'));
+  await until('the service serves', () => printed.err.includes('"serving"'));
+  way.set('lost');
+  child.kill('SIGTERM');
+  assert.equal((await ended).status, 0);
 });

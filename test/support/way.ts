@@ -50,8 +50,10 @@ export async function openWay(to: string): Promise<Way> {
     if (state === 'paused' || held.length > 0) held.push(() => send(chunk, onto));
     else send(chunk, onto);
   };
-  const server = createServer((near) => {
+  // A lost connection does not answer its end either.
+  const server = createServer({ allowHalfOpen: true }, (near) => {
     near.on('error', () => {}).on('close', () => sockets.delete(near));
+    near.on('end', () => dead.has(near) || near.end());
     if (state === 'closed') return void near.destroy();
     if (state === 'waiting') held.push(() => join(near));
     else join(near);
