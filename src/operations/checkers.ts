@@ -97,11 +97,11 @@ async function checkApart(
 ): Promise<void> {
   if (approval?.people !== 2 || approval.after === null) return;
   const { id } = input as { readonly id: string };
-  const [earlier] = await tx.query<{ checkerId: number | null }>(sql`
-select checker_id as "checkerId" from approvals
+  const [earlier] = await tx.query<{ checkers: (number | null)[] }>(sql`
+select array[first_checker_id, checker_id] as checkers from approvals
 where operation = ${approval.after} and state = 'APPROVED' and input::json ->> 'id' = ${id} and not is_alone
 order by id desc limit 1`);
-  if (earlier?.checkerId === userId)
+  if (earlier?.checkers.includes(userId))
     throw new Problem(
       'forbidden',
       `you approved ${approval.after} of ${id}: another person approves this. You can propose it yourself`,

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { perform } from '../../src/operations/perform.ts';
+import { createToken } from '../../src/people/tokens.ts';
 import { spend } from '../support/books.ts';
-import { openStage } from '../support/console.scene.ts';
+import { openStage, type Stage } from '../support/console.scene.ts';
+import { COMMAND_LINE } from '../support/harness.ts';
 import { close, draftOf, terms } from '../support/settlements.ts';
 
 /** Whoever looks at an approved change sees who proposed it, and who approved it. */
@@ -36,6 +39,21 @@ test('a settlement, the audit and a voucher name maker and checker; a merchant s
     assert.deepEqual([seen?.['madeBy'], seen?.['approvedBy']], [null, null]);
 });
 
+/** Proposes something with a token that is nobody’s, so that two people approve it. @returns its id */
+async function proposedByNobody({ listening }: Stage, path: string): Promise<string> {
+  const request = {
+    service: listening.service,
+    principal: { ...COMMAND_LINE, kind: 'break-glass' },
+    input: { roles: ['finance'], stepUp: true, reason: 'the night' },
+  };
+  const { token } = (await perform(createToken as never, request as never)).output as { token: string };
+  const response = await fetch(`${listening.baseUrl}/operator/v1${path}`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}` },
+  });
+  return ((await response.json()) as { approval: { id: string } }).approval.id;
+}
+
 test('a settlement and its payout are approved by different people', async (t) => {
   const stage = await openStage(t, { isClosed: false });
   const { scene, ask } = stage;
@@ -56,8 +74,12 @@ test('a settlement and its payout are approved by different people', async (t) =
   const refused = await propose(maker, `${path}/pay`, paid);
   // Whoever approves another settlement later changes nothing.
   const { id } = await draftOf({ ...scene, shop: issuer });
-  const another = await propose(maker, `/settlements/${id}/approve`, {});
-  await ask(await stage.join('finance'), `/approvals/${another}/approve`, {});
+  const another = await proposedByNobody(stage, `/settlements/${id}/approve`);
+  const both = [owner, await stage.join('finance')] as const;
+  for (const each of both) await ask(each, `/approvals/${another}/approve`, {});
+  const payout = await propose(maker, `/settlements/${id}/pay`, { ...paid, reference: 'other payout' });
+  for (const each of both)
+    await assert.rejects(ask(each, `/approvals/${payout}/approve`, {}), /you approved settlement\.approve/);
   await assert.rejects(ask(owner, `/approvals/${refused}/approve`, {}), /you approved settlement\.approve/);
   const proposed = await propose(owner, `${path}/pay`, paid);
   await ask(maker, `/approvals/${proposed}/approve`, {});
