@@ -9,6 +9,7 @@ import type { Catalogue } from '../i18n/en.ts';
 import { useTexts } from '../i18n/index.tsx';
 import { NEWEST_DAYS } from '../reports.ts';
 import { useApp } from '../ui/app.tsx';
+import { useAtWork } from '../ui/at-work.ts';
 import { Choice } from '../ui/choice.tsx';
 import { DemoTour } from '../ui/demo.tsx';
 import { Figure } from '../ui/figure.tsx';
@@ -130,9 +131,11 @@ function Today() {
     retry: false,
   });
   const today = sums && (before === undefined || earlier) ? todayOf(sums, earlier) : undefined;
-  // The addresses of the entries behind the amounts are loaded after the amounts.
+  // The addresses of the entries behind the amounts.
+  const isAtWork = useAtWork();
   const { data: opened } = useQuery({
     queryKey: ['opened'],
+    enabled: isAtWork,
     queryFn: async () => (await import('../charts/opened.ts')).OPENED,
     staleTime: Number.POSITIVE_INFINITY,
   });
