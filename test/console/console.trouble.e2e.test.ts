@@ -176,6 +176,21 @@ test('a form keeps its input after a conflict, and a right-to-left name of 200 l
   assert.deepEqual(faults, []);
 });
 
+test('a name and a search of many letters without a space fit the page', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const { issuer } = stage.scene;
+  const name = 'x'.repeat(180);
+  const renamed = await stage.owner.browser.send('PATCH', `/merchants/${issuer.merchant.id}`, { name });
+  assert.equal(renamed.status, 200, renamed.text);
+  const { items } = (await stage.ask(stage.owner, '/batches')) as { items: { transactionId: string }[] };
+  const { page } = await pageOf(openBrowser(t), stage.listening, stage.owner.browser);
+  await page.setViewportSize({ width: 360, height: 740 });
+  for (const path of [`/batches/${items[0]?.transactionId}`, `/search?text=${name}`]) {
+    await goes(page, path);
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360, path);
+  }
+});
+
 test('a German page says in German what failed, and below it the sentence of the service', {
   skip,
 }, async (t) => {
