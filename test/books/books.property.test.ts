@@ -7,9 +7,11 @@ import { verifyBooks } from '../../src/books/verify.ts';
 import type { Context } from '../../src/context.ts';
 import { ACCOUNT_KINDS } from '../../src/ledger/kinds.ts';
 import { reconcile } from '../../src/ledger/reconcile.ts';
+import { decimalsOf, toNumber } from '../../src/money.ts';
 import { DAY_MS } from '../../src/time.ts';
+import { show } from '../../src/vouchers/show.ts';
 import { ByLaw, type Shown } from '../support/books.law.ts';
-import { ByHand, type Card, readCards, readEntries } from '../support/books.model.ts';
+import { ByHand, type Card, type Entry, readCards, readEntries } from '../support/books.model.ts';
 import { OWN, RULES, rateOn, setLaws, showBank, treatmentOf } from '../support/books.random.law.ts';
 import {
   commissionOn,
@@ -25,6 +27,7 @@ import {
 } from '../support/books.random.ts';
 import { type Ledger, spend } from '../support/books.ts';
 import { Figures as Opened } from '../support/figures.ts';
+import { asOperator } from '../support/harness.ts';
 import { cents, type Figures, type Interval, make, rowsOf, Sums } from '../support/reports.ts';
 
 /**
@@ -32,6 +35,9 @@ import { cents, type Figures, type Interval, make, rowsOf, Sums } from '../suppo
  * its transactions. SCRIP_TEST_SEED selects another history.
  */
 
+/** When the clocks of the zone go forward, and when April begins there. */
+const CLOCKS_CHANGE = Date.parse('2026-03-29T01:00:00Z');
+const MONTH_BEGINS = Date.parse('2026-03-31T22:00:00Z');
 const SEED = Number(process.env['SCRIP_TEST_SEED'] ?? 8);
 /** The figures of a report: the named columns of each row, by currency and label. */
 async function figuresOf(
@@ -209,6 +215,30 @@ async function openFigures({ ledger, shops }: World, intervals: readonly Interva
   return figures.compared;
 }
 
+type Day = { readonly day: string; readonly starts: Date; readonly ends: Date };
+
+/** Compares balances at times of the past: around the change of the clocks and the end of a month, and later. */
+async function openInstants({ ledger, random }: World, entries: readonly Entry[], days: readonly Day[]) {
+  const { service } = ledger.started;
+  const figures = new Opened(service);
+  const caller = asOperator(service);
+  const turns = [CLOCKS_CHANGE, MONTH_BEGINS].flatMap((time) => [time - 1, time]);
+  const within = MONTH_BEGINS + Math.floor(random() * DAY_MS);
+  for (const at of [...turns, within].map((time) => new Date(time))) {
+    const day = days.find(({ ends }) => at < ends)?.day ?? assert.fail();
+    for (const kind of REPORTS.filter(({ endsAnytime }) => endsAnytime))
+      await figures.ofReport(kind, { from: days[0]?.day ?? '', to: next(day), at });
+    const past = at.toISOString();
+    assert.ok((await figures.ofFloats(past)) > 0);
+    for (const [serial, minor] of new ByHand(entries, START, at).held()) {
+      const { balance } = await show.run(caller, { serialNumber: String(serial), at: past });
+      const decimals = decimalsOf(entries.find((each) => each.serial === serial)?.currency ?? '') ?? 2;
+      assert.equal(Number(balance), toNumber({ minor, decimals }), `${serial} at ${past}`);
+    }
+  }
+  return figures.compared;
+}
+
 test('the reports of random days equal those computed by hand from the transactions', async (t) => {
   t.diagnostic(`SCRIP_TEST_SEED=${SEED}`);
   const world = await openWorld(t, SEED);
@@ -247,6 +277,7 @@ test('the reports of random days equal those computed by hand from the transacti
   const hand = new ByHand(entries, days[last]?.starts ?? START, days[last]?.ends ?? START);
   await compareAges(world, new ByLaw(hand, known.cards, ZONE), whole);
   const opened = await openFigures(world, [whole, { from: next(days[3]?.day ?? ''), to: whole.to }]);
+  assert.ok((await openInstants(world, entries, days)) > 100);
   t.diagnostic(`${opened} figures are the sums of their entries`);
   assert.ok(opened > 1_000);
   for (const [day, closed] of asClosed) assert.equal(await snapshot(world, day, next(day)), closed, day);

@@ -12,6 +12,7 @@ export type Interval = {
   merchantId?: number;
   section?: string;
   breakdown?: Breakdown;
+  at?: Date;
 };
 
 /** A report by its number or name. */
