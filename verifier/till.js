@@ -10,9 +10,11 @@ const COLUMNS = ['reference', 'amount', 'currency', 'time'];
  */
 function readTill(text, decimals) {
   const plain = text.replace(/^\u{feff}/u, '');
-  const [head = ''] = plain.split(/\r?\n/, 1);
-  const delimiter = [';', '\t'].find((each) => head.includes(each)) ?? ',';
-  const [header, ...lines] = linesOf(plain, delimiter);
+  // Excel writes and reads such a line, which names the delimiter.
+  const [named = '', own] = /^sep=(.)\r?\n/i.exec(plain) ?? [];
+  const [head = ''] = plain.slice(named.length).split(/\r?\n/, 1);
+  const delimiter = own ?? [';', '\t'].find((each) => head.includes(each)) ?? ',';
+  const [header, ...lines] = [...linesOf(plain, delimiter)].slice(named ? 1 : 0);
   const names = (header?.fields ?? []).map((name) => name.trim().toLowerCase());
   const at = Object.fromEntries(COLUMNS.map((name) => [name, names.indexOf(name)]));
   if (at.reference < 0 || at.amount < 0)
@@ -33,12 +35,12 @@ function readTill(text, decimals) {
     if (isOpen || fields.length < names.length)
       return wrong(`it is cut off: it has ${fields.length} of ${names.length} columns`);
     const [reference, amount, currency, time] = COLUMNS.map((name) => (fields[at[name]] ?? '').trim());
-    const own = currency.toUpperCase() || only;
-    if (own === undefined) return wrong('the currency is missing');
-    if (!decimals.has(own)) return wrong(`no settlement in ${own} was given`);
-    const minor = toMinor(amount, decimals.get(own));
-    if (minor === undefined) return wrong(`${amount || 'nothing'} is no amount of ${own}`);
-    return [{ line, reference, currency: own, minor, day: /^\d{4}-\d{2}-\d{2}/.exec(time)?.[0] }];
+    const of = currency.toUpperCase() || only;
+    if (of === undefined) return wrong('the currency is missing');
+    if (!decimals.has(of)) return wrong(`no settlement in ${of} was given`);
+    const minor = toMinor(amount, decimals.get(of));
+    if (minor === undefined) return wrong(`${amount || 'nothing'} is no amount of ${of}`);
+    return [{ line, reference, currency: of, minor, day: /^\d{4}-\d{2}-\d{2}/.exec(time)?.[0] }];
   });
   return { rows, findings };
 }

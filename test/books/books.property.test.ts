@@ -217,7 +217,7 @@ async function openFigures({ ledger, shops }: World, intervals: readonly Interva
 
 type Day = { readonly day: string; readonly starts: Date; readonly ends: Date };
 
-/** Compares balances at times of the past: around the change of the clocks and the end of a month, and later. */
+/** Compares balances at times of the past: around the change of the clocks, the end of a month, and later. */
 async function openInstants({ ledger, random }: World, entries: readonly Entry[], days: readonly Day[]) {
   const { service } = ledger.started;
   const figures = new Opened(service);

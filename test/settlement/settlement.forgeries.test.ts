@@ -94,6 +94,8 @@ test('the file of a till is proved, whatever its columns', async () => {
   const other = TILL.map(([reference, amount]) => `"till, 7",${amount},usd,"${reference}"`).join('\n');
   const { sentence: same } = await proveAll(`\ufeffTill,amount,Currency,reference\n${other}\n\n`);
   assert.equal(same, sentence);
+  const named = csv(TILL, 'sep=;\r\nReference;Amount;Time').replaceAll('.', ',');
+  assert.equal((await proveAll(named)).sentence, sentence);
 });
 
 test('each difference between a file and the settlements is a sentence', async () => {
@@ -153,7 +155,18 @@ test('the command of the client proves the same, and its exit status says it', a
   );
   const none = await runClient('prove', till, join(folder, 'none.json'));
   assert.deepEqual([none.status, none.out], [1, '']);
-  assert.match(none.err, /there is no file .*none\.json/);
+  assert.match(none.err, /none\.json does not exist/);
+  const said = async (bytes: string | Buffer) => {
+    await writeFile(till, bytes);
+    const { status, out, err } = await runClient('prove', till, ...settlements);
+    return status === 0 ? out : err;
+  };
+  assert.match(await said(Buffer.from(`\ufeff${csv(TILL)}`, 'utf16le')), /^proved: the 5 lines/);
+  assert.match(await said('PK\u0003\u0004'), /till\.csv is a workbook: save it as CSV$/m);
+  const latin = Buffer.from(csv([['Käse', '1', '']]), 'latin1');
+  assert.match(await said(latin), /till\.csv is no text in UTF-8: save it as CSV UTF-8$/m);
+  const ofFolder = await runClient('prove', folder, ...settlements);
+  assert.match(ofFolder.err, /is a folder: name a file$/m);
 });
 
 test('a file that cannot be a proof is refused in one line', async () => {

@@ -37,10 +37,26 @@ has under "Proof". Each difference is a line on stdout. The exit status is 0 if 
   },
 };
 
+/** Why a file cannot be read. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EISDIR: 'is a folder: name a file',
+  EACCES: 'may not be read by this account',
+};
+
+/** Reads a text in UTF-8, or in UTF-16, in which spreadsheets on Windows write "Unicode text". */
 async function read(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    fail(error.code === 'ENOENT' ? `there is no file ${path}` : error.message),
+  const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) =>
+    fail(`${path} ${REASONS[error.code ?? ''] ?? `cannot be read (${error.code})`}`),
   );
+  if (bytes.subarray(0, 2).toString() === 'PK') fail(`${path} is a workbook: save it as CSV`);
+  const encoding = bytes[0] === 0xff && bytes[1] === 0xfe ? 'utf-16le' : 'utf-8';
+  try {
+    return new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return fail(`${path} is no text in UTF-8: save it as CSV UTF-8`);
+  }
 }
 
 async function readPublished(folder: string) {
