@@ -86,7 +86,7 @@ async function archive({ json, ...wanted }: Json & { before: string; tablespace:
     archiveMonths(url, wanted, ({ month, rows }) => json || say(`${month}: ${numberOf(rows, 'row')}`)),
   );
   if (json) return printJson(archived);
-  if (archived.length === 0) say(`no month that ended before ${wanted.before} is elsewhere`);
+  if (archived.length === 0) say(`there is no month to move before ${wanted.before}`);
 }
 
 type Options = { readonly json?: boolean; readonly distribute?: boolean; readonly buckets?: number };
