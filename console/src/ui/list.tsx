@@ -14,8 +14,10 @@ import {
   useRef,
 } from 'react';
 import { get, type Page, type Total } from '../api.ts';
+import type { Operation } from '../described.ts';
 import { type Figure as Declared, figuresIn } from '../figures.ts';
 import { useTexts } from '../i18n/index.tsx';
+import type { Filters } from './address.ts';
 import { useApp } from './app.tsx';
 import { Figure } from './figure.tsx';
 import { useFormat } from './format.ts';
@@ -64,21 +66,16 @@ function useLive(place: RefObject<HTMLElement | null>, runs: boolean, read: () =
   }, [runs]);
 }
 
-/** A list that is read by cursor, newest first, more on demand. */
-export function List(props: ListProps) {
-  const { search, fixed = {}, limit = 50 } = props;
-  const { narrow, cell, actions } = { ...shownAs(props.of), ...props };
-  const texts = useTexts().list;
-  const part = use(PartName);
-  const { operations, door, shapeOf, session } = useApp();
-  const pathname = useRouterState({ select: ({ location }) => location.pathname });
-  const operation = operations?.get(props.of);
+/** The filters, the order and the columns of a list, by its operation, its page and the address. */
+function useShown(props: ListProps, operation: Operation | undefined) {
+  const { search, fixed = {}, of } = props;
+  const { door, shapeOf } = useApp();
   const all = operation?.fields ?? [];
   // In the portal, everything belongs to one merchant.
   const isOwn = (name: string) => door === 'operator' || name !== 'merchantId';
   const isShown = (name: string) => !(name in fixed) && isOwn(name);
   const standard =
-    props.columns?.filter(isOwn) ?? (shownAs(props.of)?.columns ?? operation?.columns ?? []).filter(isShown);
+    props.columns?.filter(isOwn) ?? (shownAs(of)?.columns ?? operation?.columns ?? []).filter(isShown);
   const fields = all.filter(
     ({ name, in: place }) =>
       search !== undefined &&
@@ -87,21 +84,26 @@ export function List(props: ListProps) {
       isShown(name) &&
       (props.filters?.includes(name) ?? true),
   );
-  const given = Object.fromEntries(fields.map(({ name }) => [name, search?.[name]]));
   // A list that fills its page has its columns in the address, too.
   const names = search && !props.fixed ? [...fields.map(({ name }) => name), 'columns', 'sort'] : undefined;
   const sorts = names && all.find(({ name }) => name === 'sort')?.options;
-  const sort = sorts && search?.['sort'];
   const known = (name: string) => isOwn(name) && (standard.includes(name) || shapeOf(name).isKnown);
   const chosen = new Set(names && search?.['columns']?.split(',').filter(known));
   const columns = chosen.size > 0 ? [...chosen] : standard;
-  const shown = { cell, actions, to: pageOf(props.of), narrow: columns === standard ? narrow : undefined };
+  return { fields, names, sorts, sort: sorts && search?.['sort'], standard, columns };
+}
+
+/** The rows of a list. The first ones are asked for before the page is drawn, which waits for its other parts. */
+function useRead(operation: Operation | undefined, fixed: Filters, filters: Filters, limit: number) {
+  const all = operation?.fields ?? [];
   // Short lists come in one answer.
   const isPaged = all.some(({ name }) => name === 'limit');
   const path = operation?.path.replace(/\{(\w+)\}/g, (_, name: string) => fixed[name] ?? '') ?? '';
   const inPath = new Set(all.flatMap(({ name, in: place }) => (place === 'path' ? [name] : [])));
-  const others = Object.entries(fixed).filter(([name]) => !inPath.has(name));
-  const query = { ...given, sort, ...Object.fromEntries(others) };
+  const query = {
+    ...filters,
+    ...Object.fromEntries(Object.entries(fixed).filter(([name]) => !inPath.has(name))),
+  };
   const isKnown = operation !== undefined;
   const options = {
     queryKey: ['list', path, query, limit],
@@ -110,11 +112,27 @@ export function List(props: ListProps) {
     initialPageParam: null as string | null,
     getNextPageParam: (page: Page<Item>) => page.nextCursor,
   };
-  // The first rows are asked for before the page is drawn, which waits for its other parts.
   const client = useQueryClient();
   if (isKnown && !client.getQueryState(options.queryKey)) void client.prefetchInfiniteQuery(options);
-  const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } =
-    useInfiniteQuery({ ...options, enabled: isKnown, placeholderData: keepPreviousData });
+  const read = useInfiniteQuery({ ...options, enabled: isKnown, placeholderData: keepPreviousData });
+  return { ...read, path, query, isPaged };
+}
+
+/** A list that is read by cursor, newest first, more on demand. */
+export function List(props: ListProps) {
+  const { search, fixed = {}, limit = 50 } = props;
+  const { narrow, cell, actions } = { ...shownAs(props.of), ...props };
+  const texts = useTexts().list;
+  const part = use(PartName);
+  const { operations, session } = useApp();
+  const pathname = useRouterState({ select: ({ location }) => location.pathname });
+  const operation = operations?.get(props.of);
+  const { fields, names, sorts, sort, standard, columns } = useShown(props, operation);
+  const given = Object.fromEntries(fields.map(({ name }) => [name, search?.[name]]));
+  const read = useRead(operation, fixed, { ...given, sort }, limit);
+  const { data, error, isPending, hasNextPage, fetchNextPage, isFetchingNextPage, refetch } = read;
+  const { path, query, isPaged } = read;
+  const shown = { cell, actions, to: pageOf(props.of), narrow: columns === standard ? narrow : undefined };
   const items = data?.pages.flatMap((page) => page.items) ?? [];
   const total = data?.pages[0]?.total;
   const section = useRef<HTMLElement>(null);
