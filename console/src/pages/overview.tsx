@@ -41,8 +41,6 @@ export function Screen() {
           {hasBooks && <Today />}
           {offers('decline.count') && <DeclinedToday />}
         </div>
-        {isInUse && steps}
-        {dialog}
         <div className="two">
           {hasBooks ? (
             <Suspense fallback={<Busy />}>
@@ -61,6 +59,8 @@ export function Screen() {
             </Suspense>
           )}
         </div>
+        {isInUse && steps}
+        {dialog}
       </Stack>
     </>
   );
