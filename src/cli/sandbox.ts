@@ -1,11 +1,13 @@
 import { access, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { audit } from '../audit/audit.ts';
 import type { Config } from '../config.ts';
-import type { Context, Operator, Service } from '../context.ts';
+import { type Context, inOrder, type Operator, type Service } from '../context.ts';
 import type { ServiceClock } from '../db/clock.ts';
 import { findEmbedded, makeDataFolder } from '../db/embedded.ts';
-import { StartError } from '../db/errors.ts';
+import { isLockTimeout, StartError } from '../db/errors.ts';
 import { createPartitions } from '../db/partitions.ts';
+import { sql } from '../db/sql.ts';
 import type { Sandbox, SandboxSet, SandboxVoucher } from '../http/sandbox.ts';
 import { bringScheduleForward } from '../jobs/queue.ts';
 import { topUp } from '../merchants/floats.ts';
@@ -112,15 +114,26 @@ export async function openSandbox(
       set = await makeSet(operator, keys);
     },
     now: service.clock,
-    async advance(duration) {
-      await clock.advance(ownerUrl, duration);
-      // Bookings need the partitions of the new month at once. All other work may follow.
-      const now = service.clock();
-      await createPartitions(service.db, now, now);
-      await bringScheduleForward(service);
-    },
+    advance: (duration) => advance(service, { clock, ownerUrl, duration }),
   };
 }
+
+type Advance = { readonly clock: ServiceClock; readonly ownerUrl: string; readonly duration: string };
+
+/** Advances the clock. A call that fails has not advanced it, so it can be sent again. */
+const advance = inOrder(async (service, { clock, ownerUrl, duration }: Advance) => {
+  const { db } = service;
+  const [row] = await db.query<{ at: Date }>(
+    sql`select ${service.clock()}::timestamptz + ${duration}::interval as at`,
+  );
+  const at = row?.at ?? service.clock();
+  // Bookings need the partitions of the new month at once. All other work may follow.
+  await createPartitions(db, at, at);
+  await clock.advance(ownerUrl, duration);
+  await bringScheduleForward(service).catch((error: unknown) => {
+    if (!isLockTimeout(error)) throw error;
+  });
+});
 
 async function createMerchants(operator: Operator, file: string): Promise<Keys> {
   const { currency, decimals } = await defaultProduct(operator.service);
@@ -171,7 +184,7 @@ async function makeSet(operator: Operator, { own, other }: Keys): Promise<Sandbo
   const made = all as Record<keyof typeof all, Made>;
   await redeem(context, { ...made.redeemed, amount: VALUE, reference: `redeemed-${run}` });
   await blockVoucher(operator, made.blocked.serialNumber);
-  await expire(service, made.expired);
+  await expire(operator, made.expired);
   await replaceVoucher(operator, made.replaced.serialNumber);
   await lockPin(elsewhere, made.locked);
   const updatedReference = `updated-${run}`;
@@ -209,10 +222,15 @@ async function ensureFloat(operator: Operator, { merchant }: Context): Promise<v
   await topUp(operator, { merchantId: merchant.id, currency, amountMinor: FLOAT_MINOR });
 }
 
-async function expire({ db, buckets, clock }: Service, { serialNumber }: Made): Promise<void> {
+async function expire(operator: Operator, { serialNumber }: Made): Promise<void> {
+  const { db, buckets, clock } = operator.service;
   const now = clock();
   const expiresAt = new Date(now.getTime() - HOUR_MS);
-  await db.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, expiresAt, now));
+  await db.transaction(async (tx) => {
+    await tx.query(setExpiry(buckets.ofSerial(serialNumber), serialNumber, expiresAt, now));
+    const subject = `voucher ${serialNumber}`;
+    await audit(tx, operator, { action: 'voucher.extend', subject, after: { expiresAt } });
+  });
 }
 
 async function lockPin(context: Context, { code, pin }: Made): Promise<void> {

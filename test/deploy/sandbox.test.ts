@@ -152,14 +152,21 @@ test('the clock of a sandbox is advanced past a lock, an expiry, a day, a webhoo
   await until('the day is closed', async () =>
     (await own.json('books', 'days')).some(({ state }: { state: string }) => state === 'closed'),
   );
-  await advance({ advance: 'P1Y' });
+  // While days are closed, and several at once.
+  const all = await Promise.all(
+    ['P1Y', ...Array<string>(7).fill('PT1M')].map((each) => advance({ advance: each })),
+  );
+  assert.deepEqual(
+    all.map(({ status }) => status),
+    Array(8).fill(200),
+  );
   assert.equal((await redeem('ACTIVE', 1)).statusCode, '54');
   // The clock stays ahead after a restart, for the service and for commands.
   await own.stop();
   baseUrl = await own.serve('--sandbox');
   const again = (await (await fetch(`${baseUrl}/sandbox`)).json()) as { now: string };
   assert.ok(Date.parse(again.now) >= before + 366 * DAY_MS);
-  const { out } = await own.run(['reconcile', '--json']);
+  const { out } = await own.run(['reconcile', '--full', '--json']);
   assert.deepEqual(
     JSON.parse(out).checks.filter(({ ok }: { ok: boolean }) => !ok),
     [],
