@@ -251,6 +251,14 @@ test('a report that cannot be made says why in the language of the page', { skip
   }
 });
 
+test('a report says which roles may read it', { skip }, async (t) => {
+  const stage = await openStage(t);
+  const somebody = await stage.join('support');
+  const { page } = await pageOf(openBrowser(t), stage.listening, somebody.browser);
+  await goes(page, '/books/reports/liability');
+  await page.getByRole('alert').getByText('Your roles do not permit this').waitFor();
+});
+
 test('a German page says in German why the next day is not closed', { skip }, async (t) => {
   const { page } = await opened(t, '/books', {
     locale: 'de-DE',

@@ -78,6 +78,7 @@ export function Thing() {
         )}
         {needsMerchant && <Alert variant="light">{texts.books.chooseMerchant}</Alert>}
         {unnumbered && <Unnumbered accounts={unnumbered} />}
+        {days.error && <Problem error={days.error} />}
         {error && !unnumbered && <Problem error={error} />}
         {isFetching && !data && <Busy />}
         {data && !error && (
