@@ -98,7 +98,9 @@ class Sockets {
     return socket.once('close', () => this.#open.delete(socket));
   };
 
-  endAll(): void {
+  async end(): Promise<void> {
+    const closed = [...this.#open].map((socket) => new Promise((resolve) => socket.once('close', resolve)));
+    await Promise.race([Promise.all(closed), elapsed(CLOSE_MS)]);
     for (const socket of this.#open) socket.destroy();
   }
 }
@@ -176,8 +178,9 @@ export function openDatabase(
     },
     async close() {
       health.close();
-      await Promise.race([Promise.all([pool.end(), hotPool.end(), slowPool.end()]), elapsed(CLOSE_MS)]);
-      sockets.endAll();
+      // Statements in flight are waited for.
+      await Promise.all([pool.end(), hotPool.end(), slowPool.end()]);
+      await sockets.end();
     },
   };
 }
