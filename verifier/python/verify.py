@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from merkle import Tree, leaf_hash
 from signatures import verify_signature
+from texts import opened, text_of
 
 VERSION = "2"
 CLOSING_VERSION = "1"
@@ -321,7 +322,7 @@ class Verifier:
 
 def compare(proved, folder, key):
     """Compares closings with published ones, and these with their checkpoint (docs/reference/proof.md)."""
-    note, published = (Path(folder, name).read_bytes().decode() for name in ("checkpoint", "closings"))
+    note, published = (text_of(Path(folder, name)) for name in ("checkpoint", "closings"))
     body = note[: note.find("\n\n") + 1]
     found = NOTE.fullmatch(body)
     check(found, "the checkpoint is cut off, or is none")
@@ -352,12 +353,15 @@ def compare(proved, folder, key):
 
 
 def main():
-    options, files = gnu_getopt(sys.argv[1:], "", ["against=", "key="])
+    try:
+        options, files = gnu_getopt(sys.argv[1:], "", ["against=", "key="])
+    except GetoptError:
+        options, files = [], []
     folder, key = map(dict(options).get, ("--against", "--key"))
     is_call = len(files) == 1 and (folder or not key)
     check(is_call, "usage: verify.py FILE [--against DIR] [--key NAME+ID+KEY]")
     verifier = Verifier()
-    with open(files[0], encoding="utf-8", newline="\n") as file:
+    with opened(files[0]) as file:
         for line in file:
             is_whole = line.endswith("\n")
             check(is_whole, f"the file is cut off: line {verifier.number + 1} has no line feed at its end")
@@ -373,5 +377,5 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except (Refused, OSError, GetoptError, ValueError, OverflowError) as error:
+    except (Refused, ValueError, OverflowError) as error:
         sys.exit(f"refused: {error}")
