@@ -116,8 +116,6 @@ async function run(input: Input, { csv, json = false, ...file }: Given): Promise
   if (european !== undefined && format !== 'csv') wrongUsage('--european belongs to --csv');
   if (format === undefined && (file.out !== undefined || file.force))
     wrongUsage('--out and --force need --format');
-  if (format === 'xlsx' && file.out === undefined && process.stdout.isTTY)
-    wrongUsage('a terminal cannot show a workbook: give --out FILE');
   if (format) await performFile(reportCsvFile, { ...input, format }, file);
   else if (lines) await writeLines(lines, wanted);
   else await performCommand(report, wanted, (made) => (json ? printJson(made) : print(made)));

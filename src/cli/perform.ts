@@ -111,6 +111,9 @@ export async function performWith<Input extends TObject, Output extends TSchema>
   return (await perform(operation as never, request)).output as Static<Output>;
 }
 
+/** The types of files that a terminal cannot show: PDF and workbooks. */
+const BINARY = /pdf|openxml/;
+
 type FileOptions = { readonly out?: string; readonly force?: boolean; readonly json?: boolean };
 
 /** Runs a command whose operation returns a file. Writes it to `--out`, or to stdout. */
@@ -120,12 +123,15 @@ export async function performFile<Input extends TObject>(
   { out, force = false, json }: FileOptions,
 ): Promise<void> {
   if (force && out === undefined) wrongUsage('--force needs a file: give --out FILE');
-  // With `--json`, stdout has one JSON document and nothing else.
   const checkStdout = (types: readonly string[]) => {
-    if (json && out === undefined && !types.includes('application/json'))
+    if (out !== undefined) return;
+    // With `--json`, stdout has one JSON document and nothing else.
+    if (json && !types.includes('application/json'))
       wrongUsage('--json and the file both need stdout: give --out FILE');
+    if (process.stdout.isTTY && types.every((type) => BINARY.test(type)))
+      wrongUsage('a terminal cannot show this file: give --out FILE');
   };
-  checkStdout(operation.files ?? []);
+  if (operation.files) checkStdout(operation.files);
   if (out !== undefined) await checkTarget(out, force);
   await opening(operation)(async (service) => {
     const { mediaType, content } = await performWith(service, operation, input);

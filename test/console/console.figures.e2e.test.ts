@@ -157,7 +157,7 @@ async function walk(t: TestContext, open: OpenPage, door: Door, { least, shown, 
 const BY_DAY = ['outstanding', 'safeguarding'];
 
 /** The general ledger needs account numbers, and is not made of entries. */
-const reportsOf = (merchantId: string, days?: { readonly from: string; readonly to: string }) =>
+const reportsOf = (merchantId: string, days: { readonly from: string; readonly to: string }) =>
   reports
     .filter(({ name }) => name !== 'general-ledger')
     .map(({ name, ofMerchant }) => {
@@ -165,13 +165,14 @@ const reportsOf = (merchantId: string, days?: { readonly from: string; readonly 
       return `/books/reports/${name}?${new URLSearchParams(query)}`;
     });
 
-test('every figure of a shop and its books opens into what adds up to it', { skip }, async (t) => {
+test('every figure of a shop opens into what adds up to it', { skip }, async (t) => {
   const stage = await openStage(t);
   const { merchantId, listening } = stage;
   const shown = await furnish(stage);
   const browser = openBrowser(t);
   const owner = await pageOf(browser, listening, stage.owner.browser);
-  await walk(t, owner, 'console', { least: 50, shown, others: reportsOf(merchantId) });
+  // The reports are those of the demo, below.
+  await walk(t, owner, 'console', { least: 50, shown });
   const merchant = await stage.join('owner', true);
   await stage.ask(stage.owner, '/floats/top-up', { merchantId, amount: 100, reference: 'paid in' });
   await walk(t, await pageOf(browser, listening, merchant.browser), 'portal', { least: 1, shown: {} });

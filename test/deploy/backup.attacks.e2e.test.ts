@@ -15,6 +15,7 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { before, test } from 'node:test';
+import { gunzipSync, gzipSync } from 'node:zlib';
 import { Installation } from '../support/installation.ts';
 import { archived } from '../support/log.ts';
 import { ofFile } from '../support/scope.ts';
@@ -144,29 +145,34 @@ test('an archived log that was changed, or comes from elsewhere, is refused', as
   const whole = names.filter((each) => /^[0-9A-F]{24}\..{40}/.test(each)).at(-1) ?? assert.fail(names.join());
   const tail = names.find((each) => each.endsWith('.tail')) ?? assert.fail(names.join());
   const wasChanged = /the file .* in .*copied-archive was changed after it was written: use the backup alone/;
-  const flip = async (file: string) => {
-    const content = await readFile(file);
+  const flipped = (content: Buffer) => {
     content[content.length - 1] = (content.at(-1) ?? 0) ^ 1;
-    await writeFile(file, content);
+    return content;
   };
-  await refuses(wasChanged, (at) => flip(join(at, whole)));
   await refuses(wasChanged, async (at) => {
-    const [piece = ''] = await readdir(join(at, tail));
-    await flip(join(at, tail, piece));
+    const file = join(at, whole);
+    await writeFile(file, gzipSync(flipped(gunzipSync(await readFile(file)))));
   });
+  await refuses(/the file .* in .*copied-archive is damaged: restore a copy of it/, async (at) => {
+    const file = join(at, whole);
+    await writeFile(file, flipped(await readFile(file)));
+  });
+  await refuses(wasChanged, async (at) => {
+    const [name = ''] = await readdir(join(at, tail));
+    const piece = join(at, tail, name);
+    await writeFile(piece, flipped(await readFile(piece)));
+  });
+  const [, segment = '', key = '', code = ''] = /^(.{24})\.(.+)\.(.{43})\.gz$/.exec(whole) ?? [];
   // A true segment under the name of another one.
   await refuses(wasChanged, (at) =>
-    rename(join(at, whole), join(at, whole.replace(/^.{24}/, '00000000000000000000000F'))),
+    rename(join(at, whole), join(at, whole.replace(segment, '00000000000000000000000F'))),
   );
   // The history of a timeline that never was, with which a restore would leave out what it names.
   await refuses(wasChanged, (at) =>
-    writeFile(
-      join(at, `00000009.history${whole.slice(24).replace(/.{43}$/, 'A'.repeat(43))}`),
-      '1\t0/1\tbefore\n',
-    ),
+    writeFile(join(at, `00000009.history.${key}.${'A'.repeat(43)}`), '1\t0/1\tbefore\n'),
   );
   await refuses(/was written under the key other, which the key ring lacks/, (at) =>
-    rename(join(at, whole), join(at, `${whole.slice(0, 24)}.other${whole.slice(-44)}`)),
+    rename(join(at, whole), join(at, `${segment}.other.${code}.gz`)),
   );
 });
 
