@@ -40,6 +40,7 @@ export class CuttingClient {
   readonly #authorization: string;
   readonly #agent: Agent;
   readonly #random: () => number;
+  #isClosed = false;
 
   /** @param random chooses the moments of cuts */
   constructor(access: Access, random: () => number) {
@@ -58,7 +59,7 @@ export class CuttingClient {
    */
   async send(sending: Sending, onSending: () => void): Promise<Reply | undefined> {
     const giveUpAt = Date.now() + AWAY_MAX_MS;
-    while (Date.now() < giveUpAt) {
+    while (Date.now() < giveUpAt && !this.#isClosed) {
       onSending();
       try {
         return await this.#once(sending);
@@ -70,7 +71,9 @@ export class CuttingClient {
     throw new Unreachable('the server cannot be reached');
   }
 
+  /** Ends the calls in flight. Callers that do not know yet that the run is over send no others. */
   close(): void {
+    this.#isClosed = true;
     this.#agent.destroy();
   }
 

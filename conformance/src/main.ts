@@ -31,7 +31,7 @@ day: after two runs in a day, use another merchant. The report holds no code, PI
 With --exactly-once it sends calls for some minutes: copies and rivals at the same time, connections cut
 before and after the effect, wrong PINs, restarts. It writes history.ndjson, with every call and answer, and
 certificate.json: whether every effect happened exactly once. Nobody else may use the merchant meanwhile. A
-batch costs 60 of its float, and a run of ten minutes generates some 10,000. --check checks such files again.
+batch costs 60 of its float, and a run of ten minutes generates some 25,000. --check checks such files again.
 
 With --misbehave it serves tasks instead, to a client in any language that is to be checked: redemptions and
 undoings, whose requests it cuts, delays, duplicates and answers wrongly. It ends when the client has reported

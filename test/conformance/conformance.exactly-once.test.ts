@@ -4,6 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { certify, checkAgain, sentenceOf } from '../../conformance/src/exactly-once.certificate.ts';
+import { CuttingClient, Unreachable } from '../../conformance/src/exactly-once.client.ts';
 import type { Sent } from '../../conformance/src/exactly-once.history.ts';
 import { FLOAT, shortRun } from '../support/exactly-once.run.ts';
 import { FAULTS, startServer } from '../support/exactly-once.server.ts';
@@ -78,6 +79,15 @@ describe('the certificate', () => {
     await assert.rejects(run, /interrupted: there is no certificate/);
     assert.ok(!existsSync(join(out, 'certificate.json')));
     await assert.rejects(checkAgain(join(out, 'history.ndjson')), /there is no certificate.json/);
+  });
+
+  it('is followed by no call of a run that is over', async (t) => {
+    const { baseUrl } = await startServer(t, FLOAT);
+    const client = new CuttingClient({ baseUrl, keyId: 'key', secret: 'secret' }, Math.random);
+    const send = () => client.send({ variant: 'a', path: 'transactions/none', cut: null }, () => {});
+    assert.equal((await send())?.code, '60');
+    client.close();
+    await assert.rejects(send(), Unreachable);
   });
 
   it('is not given for a run that spends the float, and says what it needs', async (t) => {
