@@ -93,7 +93,14 @@ export function parseDateTime(text: string): Date | undefined {
     .replace(' ', 'T')
     .replace(/([+-]\d{2})(\d{2})$/, '$1:$2');
   const date = new Date(offset ? instant : `${instant}Z`);
-  // An offset may move the time out of the years with four digits, which every date-time of an answer has.
-  const utcYear = date.getUTCFullYear();
-  return utcYear >= 1 && utcYear <= YEAR_MAX ? date : undefined;
+  return isInCalendar(date) ? date : undefined;
+}
+
+/**
+ * Whether the year of a time in UTC, where an offset may have moved it, is from 1 to 9999. PostgreSQL has no
+ * year 0, and every date-time of an answer has four digits. An invalid time has no year.
+ */
+export function isInCalendar(date: Date): boolean {
+  const year = date.getUTCFullYear();
+  return year >= 1 && year <= YEAR_MAX;
 }

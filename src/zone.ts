@@ -3,7 +3,7 @@ import type { Queries } from './db/pool.ts';
 import { type Sql, sql } from './db/sql.ts';
 import { invalid } from './problem.ts';
 import { Refusal } from './refusal.ts';
-import { isDay } from './time.ts';
+import { isDay, isInCalendar } from './time.ts';
 
 /**
  * Days that people name, such as the expiry of a voucher: they begin and end in the time zone of the books.
@@ -71,9 +71,6 @@ export async function toSpan(
   return { from: start, until: end && new Date(end.getTime() + 1) };
 }
 
-/** The years with four digits in UTC: dates have no others anywhere in the service. */
-const [FIRST_MS, LAST_MS] = [Date.parse('0001-01-01T00:00:00Z'), Date.UTC(10_000, 0) - 1];
-
 async function toTime(
   { service: { db } }: OfBooks,
   text: string,
@@ -85,8 +82,7 @@ async function toTime(
   if (!isDay(day)) throw invalid(field, 'format', rule);
   const isZoned = /(Z|[+-]\d{2}:\d{2})$/.test(text.slice(day.length));
   const time = text === day ? (await spanOfDay(db, day))[side] : new Date(isZoned ? text : `${text}Z`);
-  // An invalid time is neither.
-  if (!(time.getTime() >= FIRST_MS && time.getTime() <= LAST_MS)) throw invalid(field, 'format', rule);
+  if (!isInCalendar(time)) throw invalid(field, 'format', rule);
   return time;
 }
 

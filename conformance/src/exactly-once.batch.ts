@@ -190,7 +190,7 @@ export class Batch {
     this.#updated ??= updates.find((each) => each.do === 'update');
     await this.#atOnce([...updates, { ...against, voucher }, this.#lookUp(known)]);
     await this.#ask(this.#inOther(known));
-    // What was refused before may be paid now.
+    // The update may have left enough for redemptions that were refused.
     const refused = this.#sent.filter(
       (asked) => asked.do === 'redeem' && asked.voucher === voucher && !this.#answered.has(keyOf(asked)),
     );

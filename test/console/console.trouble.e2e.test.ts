@@ -148,7 +148,7 @@ test('a page asks before what was typed in it is lost, and its button keeps the 
     .getByRole('dialog')
     .getByRole('button', { name: /^Block: 1/ })
     .click();
-  // What was done is not lost.
+  // Once the change is sent, the page is left without a question.
   await page.waitForURL('**/console/jobs/*');
   assert.deepEqual(asked, ['confirm']);
 });

@@ -1,4 +1,4 @@
-/** A button that waits for an answer is disabled, and loses the focus. It gets it back, unless it is elsewhere. */
+/** Returns the focus to a button that was disabled while it waited, unless the focus is elsewhere by then. */
 export function keepFocus(): void {
   let lost: EventTarget | undefined;
   const look = ({ target }: MutationRecord) => {
