@@ -93,7 +93,7 @@ function useShown(props: ListProps, operation: Operation | undefined) {
   return { fields, names, sorts, sort: sorts && search?.['sort'], standard, columns };
 }
 
-/** The rows of a list. The first are asked for before the page is drawn, since that waits for its parts. */
+/** The rows of a list. The first are asked for before the page is drawn, which waits for others. */
 function useRead(operation: Operation | undefined, fixed: Filters, filters: Filters, limit: number) {
   const all = operation?.fields ?? [];
   // Short lists come in one answer.
